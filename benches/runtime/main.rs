@@ -6,6 +6,7 @@
 
 #[path = "../arguments.rs"]
 mod arguments;
+mod beside;
 mod gemm;
 mod memory;
 mod pause;
@@ -53,7 +54,7 @@ fn run(options: &Options, json: Option<PathBuf>) -> Result<(), String> {
         peers::ping_pong()
     );
     let mut results = Vec::new();
-    for run in [submit::run, pause::run, state::run, memory::run, stream::run, gemm::run] {
+    for run in [submit::run, beside::run, pause::run, state::run, memory::run, stream::run, gemm::run] {
         run(options, &mut results).map_err(|error| error.to_string())?;
     }
     if results.is_empty() {

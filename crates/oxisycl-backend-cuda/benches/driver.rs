@@ -143,6 +143,7 @@ fn kernel(device: &Arc<dyn Device>) -> Arc<dyn LoadedKernel> {
         launch: None,
         requirements: Vec::new(),
         library: Vec::new(),
+        arguments: Vec::new(),
         may_panic: true,
         may_print: false,
         is_paired: false,

@@ -29,6 +29,7 @@ fn submit(queue: &Arc<dyn Queue>) -> Result<Arc<Done>, BackendError> {
         name: None,
         location: Location::caller(),
         parameters: ParameterLayout { size: 0, align: 1 },
+        arguments: None,
         host_entry: nothing,
     };
     let command = KernelCommand {

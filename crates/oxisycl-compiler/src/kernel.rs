@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use oxisycl_image::{Form, ParameterLayout, SourceLocation, UnsupportedKernel};
+use oxisycl_image::{Argument, Form, ParameterLayout, SourceLocation, UnsupportedKernel};
 
 use crate::error::CompileError;
 
@@ -22,6 +22,8 @@ pub(crate) struct Kernel {
     pub(crate) group: [u32; 3],
     pub(crate) parameters: ParameterLayout,
     pub(crate) type_name: String,
+    /// What its block consists of; empty if it has no arguments beside its captures.
+    pub(crate) arguments: Vec<Argument>,
     /// The place of its launch, if it is a single one and known.
     pub(crate) launch: Option<Launch>,
     /// The capture for which it must stay on the host, if there is one.
@@ -42,6 +44,7 @@ impl Kernel {
             group: [0; 3],
             parameters: ParameterLayout { size, align: 8 },
             type_name: "app::k".to_owned(),
+            arguments: Vec::new(),
             launch: None,
             refused_capture: None,
             place: None,

@@ -333,6 +333,7 @@ fn entry_of(kernel: Kernel, findings: legality::Findings, library: Vec<String>) 
         location: kernel.place.unwrap_or(SourceLocation { file: String::new(), line: 1, column: 1 }),
         requirements: findings.requirements.into_iter().map(str::to_owned).collect(),
         library,
+        arguments: kernel.arguments,
         may_panic: findings.may_panic,
         may_print: findings.may_print,
         is_paired: false,

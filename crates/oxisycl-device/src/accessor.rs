@@ -88,6 +88,13 @@ impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
         }
     }
 
+    /// The same accessor, for other tokens of its command group.
+    #[inline(always)]
+    pub(crate) fn with_brand<'k>(self) -> Accessor<'k, T, D, M> {
+        let Self { first, range, pitch, offset, .. } = self;
+        Accessor { first, range, pitch, offset, brand: PhantomData, mode: PhantomData }
+    }
+
     /// What makes two accessors the same. The pointer alone does not: empty parts may have that of another part.
     #[inline]
     fn identity(&self) -> (*mut T, [usize; D], [usize; D], [usize; D]) {

@@ -25,6 +25,14 @@ impl<T, const D: usize, M> Clone for Chunked<'_, T, D, M> {
 }
 impl<T, const D: usize, M> Copy for Chunked<'_, T, D, M> {}
 
+impl<T, const D: usize, M> Chunked<'_, T, D, M> {
+    /// The same accessor, for other tokens of its command group.
+    #[inline(always)]
+    pub(crate) fn with_brand<'k>(self) -> Chunked<'k, T, D, M> {
+        Chunked { accessor: self.accessor.with_brand(), block: self.block }
+    }
+}
+
 impl<'cg, T: DeviceCopyable, const D: usize, M: Stores> Chunked<'cg, T, D, M> {
     /// # Safety
     /// No other copy of `accessor` gives access to elements in the command group: this type replaces it.

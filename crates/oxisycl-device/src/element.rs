@@ -1,5 +1,7 @@
 //! Element types: what may live in buffers and be captured by value.
 
+use crate::argument::plain_arguments;
+
 /// A type whose values can be copied bit by bit between host and devices (SYCL 2020 section 3.13.1).
 ///
 /// Derive it: `#[derive(Clone, Copy, DeviceCopyable)]`. There is no blanket implementation, since `Copy + Send + Sync + 'static`
@@ -21,6 +23,7 @@ macro_rules! plain {
     ($($t:ty)*) => { $(
         // SAFETY: a plain value without addresses, with the same layout everywhere.
         unsafe impl DeviceCopyable for $t {}
+        plain_arguments! { [] $t }
     )* };
 }
 
@@ -57,6 +60,8 @@ plain! { half::f16 half::bf16 }
 #[cfg(feature = "num-complex")]
 // SAFETY: two numbers side by side.
 unsafe impl<T: DeviceCopyable> DeviceCopyable for num_complex::Complex<T> {}
+#[cfg(feature = "num-complex")]
+plain_arguments! { [T: DeviceCopyable] num_complex::Complex<T> }
 
 #[cfg(feature = "glam")]
 plain! {
@@ -72,7 +77,20 @@ mod of_nalgebra {
         Translation, Unit,
     };
 
-    use super::DeviceCopyable;
+    use super::{DeviceCopyable, plain_arguments};
+
+    plain_arguments! {
+        [T: DeviceCopyable, const R: usize, const C: usize] Matrix<T, Const<R>, Const<C>, ArrayStorage<T, R, C>>,
+        [T: DeviceCopyable + Scalar, const D: usize] OPoint<T, Const<D>>,
+        [T: DeviceCopyable] Quaternion<T>,
+        [T: DeviceCopyable] DualQuaternion<T>,
+        [T: DeviceCopyable] Unit<T>,
+        [T: DeviceCopyable, const D: usize] Translation<T, D>,
+        [T: DeviceCopyable, const D: usize] Scale<T, D>,
+        [T: DeviceCopyable, const D: usize] Rotation<T, D>,
+        [T: DeviceCopyable, R: DeviceCopyable, const D: usize] Isometry<T, R, D>,
+        [T: DeviceCopyable, R: DeviceCopyable, const D: usize] Similarity<T, R, D>,
+    }
 
     // SAFETY: an array of columns; the extents are in the type.
     unsafe impl<T: DeviceCopyable, const R: usize, const C: usize> DeviceCopyable
@@ -101,12 +119,13 @@ mod of_nalgebra {
 
 #[cfg(feature = "image")]
 mod of_image {
-    use super::DeviceCopyable;
+    use super::{DeviceCopyable, plain_arguments};
 
     macro_rules! pixels {
         ($($name:ident)*) => { $(
             // SAFETY: an array of channels.
             unsafe impl<T: DeviceCopyable> DeviceCopyable for image::$name<T> {}
+            plain_arguments! { [T: DeviceCopyable] image::$name<T> }
         )* };
     }
 

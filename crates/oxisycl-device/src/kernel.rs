@@ -6,7 +6,7 @@
 use core::any::TypeId;
 use core::marker::PhantomData;
 
-use oxisycl_types::{DeviceLaunch, HostChunk, HostEntry, LaunchRange};
+use oxisycl_types::{ArgumentType, DeviceLaunch, HostChunk, HostEntry, LaunchRange};
 
 use crate::{Captured, Item, Single, builtin};
 
@@ -39,6 +39,9 @@ pub unsafe trait DescribeKernel {
     /// The group's extents along the axes of a launch if the kernel fixes them, else zero. The extent along `x` is in the lowest
     /// [`GroupSize::EXTENT_BITS`](oxisycl_types::GroupSize::EXTENT_BITS) bits, then follow `y` and `z`.
     fn group(&self) -> u64;
+
+    /// What the block consists of, if there are arguments beside the kernel.
+    fn arguments(&self) -> Option<&'static ArgumentType>;
 }
 
 /// The form of `parallel_for`.
@@ -81,6 +84,10 @@ where
     fn group(&self) -> u64 {
         0
     }
+
+    fn arguments(&self) -> Option<&'static ArgumentType> {
+        None
+    }
 }
 
 // SAFETY: all methods are about `K`, and the entry is that of a single task.
@@ -113,6 +120,10 @@ where
 
     fn group(&self) -> u64 {
         0
+    }
+
+    fn arguments(&self) -> Option<&'static ArgumentType> {
+        None
     }
 }
 
@@ -281,6 +292,16 @@ where
     // A copy on this stack, so that stores of the kernel cannot alias its captures and the loop can keep them in registers.
     // SAFETY: `arguments` holds a value of `K` by contract.
     let kernel = unsafe { *arguments.cast::<K>() };
+    // SAFETY: by the contract of this function.
+    unsafe { run_range(kernel, launch, chunk) };
+}
+
+/// Runs a chunk of a launch over a range, or the calling work-item of a device.
+///
+/// # Safety
+/// That of [`range_entry`], but for its arguments.
+#[inline(always)]
+pub(crate) unsafe fn run_range<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &LaunchRange, chunk: &HostChunk) {
     if builtin::is_device_code() {
         // SAFETY: the compiled kernel passes its launch.
         run_on_device(kernel, unsafe { device_launch(launch) });
@@ -385,6 +406,16 @@ where
 {
     // SAFETY: `arguments` holds a value of `K` by contract.
     let kernel = unsafe { *arguments.cast::<K>() };
+    // SAFETY: by the contract of this function.
+    unsafe { run_single(kernel) };
+}
+
+/// Runs a single task, unless the calling work-item of a device is not its only one.
+///
+/// # Safety
+/// That of [`single_entry`], but for its arguments.
+#[inline(always)]
+pub(crate) unsafe fn run_single(kernel: impl Fn(Single<'_>)) {
     // A device starts whole groups: all but one of the work-items have nothing to do.
     if builtin::is_device_code() && grid_position(2) != 0 {
         return;

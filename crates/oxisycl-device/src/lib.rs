@@ -25,6 +25,7 @@ mod tests;
 
 mod accessor;
 mod advice;
+pub mod argument;
 pub mod atomic;
 mod bounds;
 #[doc(hidden)]

@@ -4,12 +4,13 @@
 //! is allocated that is not paid for by a proportional number of input bytes.
 
 use crate::format::{
-    BUNDLE_ENTRY_SIZE, BUNDLE_MAGIC, FORM_GROUP, FORM_RANGE, FORM_SINGLE, HEADER_SIZE, MAGIC, MIN_KERNEL_SIZE,
-    MIN_UNSUPPORTED_SIZE, SECTION_ALIGN, Section, TABLE_ENTRY_SIZE, VERSION, checksum,
+    BUNDLE_ENTRY_SIZE, BUNDLE_MAGIC, FORM_GROUP, FORM_RANGE, FORM_SINGLE, HEADER_SIZE, MAGIC, MIN_ARGUMENT_SIZE,
+    MIN_KERNEL_SIZE, MIN_UNSUPPORTED_SIZE, SECTION_ALIGN, Section, TABLE_ENTRY_SIZE, VERSION, checksum,
 };
 use crate::reader::Reader;
 use crate::{
-    DeviceImage, Form, GroupNeeds, ImageError, KernelEntry, ParameterLayout, SourceLocation, UnsupportedKernel,
+    Argument, DeviceImage, Form, GroupNeeds, ImageError, KernelEntry, ParameterLayout, SourceLocation,
+    UnsupportedKernel,
 };
 
 mod sites;
@@ -181,6 +182,7 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
     let type_name = section.text()?;
     let requirements = section.texts()?;
     let library = section.texts()?;
+    let arguments = read_arguments(section)?;
     let parameters = ParameterLayout { size, align };
     Ok(KernelEntry {
         symbol,
@@ -192,12 +194,22 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
         launch,
         requirements,
         library,
+        arguments,
         may_panic,
         may_print,
         is_paired,
         has_unbounded_stack,
         groups,
     })
+}
+
+fn read_arguments(section: &mut Reader<'_>) -> Result<Vec<Argument>, ImageError> {
+    let n_arguments = section.count(MIN_ARGUMENT_SIZE)?;
+    let argument = |_| {
+        let (offset, size) = (section.size()?, section.size()?);
+        Ok(Argument { path: section.text()?, type_name: section.text()?, offset, size })
+    };
+    (0..n_arguments).map(argument).collect()
 }
 
 fn read_unsupported(mut section: Reader<'_>) -> Result<Vec<UnsupportedKernel>, ImageError> {

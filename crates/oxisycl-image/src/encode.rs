@@ -106,6 +106,13 @@ fn kernels(kernels: &[KernelEntry]) -> Result<Vec<u8>, ImageError> {
         section.text("type name", &kernel.type_name)?;
         section.texts("requirements", &kernel.requirements)?;
         section.texts("library functions", &kernel.library)?;
+        section.length("arguments", kernel.arguments.len())?;
+        for argument in &kernel.arguments {
+            section.u64(argument.offset as u64);
+            section.u64(argument.size as u64);
+            section.text("path of an argument", &argument.path)?;
+            section.text("type name of an argument", &argument.type_name)?;
+        }
     }
     Ok(section.0)
 }

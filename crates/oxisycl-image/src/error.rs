@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::{GroupNeeds, ImageTarget, ParameterLayout, TargetError};
+use crate::{Argument, GroupNeeds, ImageTarget, ParameterLayout, TargetError};
 
 /// Why bytes are not a device image, or a device image cannot be encoded.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,6 +106,15 @@ pub enum ImageError {
         /// The size and alignment of the argument block.
         parameters: ParameterLayout,
     },
+    /// An argument of a kernel is not inside its argument block.
+    Argument {
+        /// The kernel's symbol.
+        symbol: String,
+        /// The argument.
+        argument: Argument,
+        /// The size of the argument block, in bytes.
+        size: usize,
+    },
     /// Two kernels have the same symbol.
     DuplicateSymbol {
         /// The symbol.
@@ -182,6 +191,12 @@ impl fmt::Display for ImageError {
                 f,
                 "kernel {symbol:?}: expected the size and alignment of a type, found size {size} and alignment {align}"
             ),
+            Self::Argument { symbol, argument, size } => {
+                write!(
+                    f,
+                    "kernel {symbol:?}: expected an argument inside the {size} bytes of its block, found {argument}"
+                )
+            }
             Self::DuplicateSymbol { symbol } => {
                 write!(f, "kernel {symbol:?}: expected its symbol once, found it twice")
             }

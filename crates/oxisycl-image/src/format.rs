@@ -14,6 +14,7 @@
 //!                         uses local memory u8   has barriers u8   zero u16   line u32   column u32   file text
 //!                         has launch u32   if it is 1: line u32   column u32   file text
 //!                         symbol text   type name text   requirements count u32, texts   library count u32, texts
+//!                         arguments count u32, each: offset u64   size u64   path text   type name text
 //! unsupported kernels     count u32, entries:
 //!                         type id [u8; 16]   form u8   dimensions u8   zero u16   type name text   reason text
 //! panic sites             count u32, entries:
@@ -44,7 +45,9 @@ const CHECKSUM_SIZE: usize = 8;
 pub(crate) const TABLE_ENTRY_SIZE: usize = 24;
 pub(crate) const SECTION_ALIGN: usize = 8;
 /// The size of a kernel entry whose texts are empty.
-pub(crate) const MIN_KERNEL_SIZE: usize = 101;
+pub(crate) const MIN_KERNEL_SIZE: usize = 105;
+/// The size of an argument whose texts are empty.
+pub(crate) const MIN_ARGUMENT_SIZE: usize = 24;
 pub(crate) const MIN_UNSUPPORTED_SIZE: usize = 28;
 pub(crate) const MIN_SITE_SIZE: usize = 8;
 pub(crate) const MIN_PIECE_SIZE: usize = 8;

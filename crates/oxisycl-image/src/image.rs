@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{Form, GroupNeeds, ImageError, ImageTarget, PanicSite, ParameterLayout};
+use crate::{Argument, Form, GroupNeeds, ImageError, ImageTarget, PanicSite, ParameterLayout};
 
 /// Compiled kernels of one link unit for one target, with what the runtime has to know to launch them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,6 +44,8 @@ pub struct KernelEntry {
     /// Functions of the device library and of the standard library that were linked to the kernel's own code, in the compiler's order.
     /// Examples: `sinf` and `core::str::converts::from_utf8`. What these need in turn is not named.
     pub library: Vec<String>,
+    /// What the argument block consists of, in the order of declaration. Empty if the kernel has no arguments beside its captures.
+    pub arguments: Vec<Argument>,
     /// Whether it can write a panic record.
     pub may_panic: bool,
     /// Whether it can print, and so needs a print buffer.
@@ -130,6 +132,17 @@ impl KernelEntry {
         if !align.is_power_of_two() || !size.is_multiple_of(align) || isize::try_from(size).is_err() {
             return Err(ImageError::Parameters { symbol: self.symbol.clone(), parameters: self.parameters });
         }
+        let is_inside = |argument: &&Argument| {
+            argument.size > 0 && argument.offset.checked_add(argument.size).is_some_and(|end| end <= size)
+        };
+        if let Some(argument) = self.arguments.iter().find(|argument| !is_inside(argument)) {
+            let (symbol, argument) = (self.symbol.clone(), argument.clone());
+            return Err(ImageError::Argument { symbol, argument, size });
+        }
+        if self.arguments.len() > Argument::MAX_LISTED {
+            let (expected, found) = (Argument::MAX_LISTED, self.arguments.len());
+            return Err(ImageError::TooLarge { part: "arguments", expected, found });
+        }
         Ok(())
     }
 }
@@ -181,6 +194,7 @@ mod tests {
             launch: None,
             requirements: Vec::new(),
             library: Vec::new(),
+            arguments: Vec::new(),
             may_panic: false,
             may_print: false,
             is_paired: false,
@@ -255,6 +269,17 @@ mod tests {
             let parameters = ParameterLayout { size, align };
             let error = image(|image| image.kernels[0].parameters = parameters).verify().unwrap_err();
             assert_eq!(error, ImageError::Parameters { symbol: "first".to_owned(), parameters });
+        }
+    }
+
+    #[test]
+    fn arguments_lie_inside_the_block() {
+        let argument = |offset, size| Argument { path: "1.x".to_owned(), type_name: "f32".to_owned(), offset, size };
+        let with = |argument| image(|image| image.kernels[0].arguments = vec![argument]).verify();
+        assert_eq!(with(argument(4, 4)), Ok(()));
+        for (offset, size) in [(4, 5), (8, 1), (0, 0), (usize::MAX, 2)] {
+            let (symbol, found) = ("first".to_owned(), argument(offset, size));
+            assert_eq!(with(found.clone()), Err(ImageError::Argument { symbol, argument: found, size: 8 }));
         }
     }
 

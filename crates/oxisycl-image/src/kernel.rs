@@ -1,7 +1,7 @@
 use core::any::TypeId;
 use core::panic::Location;
 
-use oxisycl_types::HostEntry;
+use oxisycl_types::{ArgumentType, HostEntry};
 
 /// How a kernel type is launched. The same type may be launched in several forms, which are different kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -69,6 +69,8 @@ pub struct KernelDescriptor {
     pub location: &'static Location<'static>,
     /// The argument block.
     pub parameters: ParameterLayout,
+    /// What the block consists of, if there are arguments beside the kernel.
+    pub arguments: Option<&'static ArgumentType>,
     /// The natively compiled kernel, which the host and simulated devices run.
     pub host_entry: HostEntry,
 }

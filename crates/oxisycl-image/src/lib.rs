@@ -1,11 +1,12 @@
 //! Kernel identities, parameter layouts, and the container for device images.
 //!
 //! Owns what the runtime and the device compiler must agree on: how a kernel is identified ([`KernelId`]), what its argument
-//! block looks like ([`ParameterLayout`]). Owns how an image that holds compiled kernels is laid out, and what a panic on a device
+//! block looks like ([`ParameterLayout`]), and consists of ([`Argument`]). Owns how an image that holds compiled kernels is laid out, and what a panic on a device
 //! says ([`PanicSite`]).
 //! Invariant: decoding never trusts a length in the input. Does not load, compile or run anything.
 #![forbid(unsafe_code)]
 
+mod argument;
 mod decode;
 mod encode;
 mod error;
@@ -18,6 +19,7 @@ mod print_buffer;
 mod reader;
 mod target;
 
+pub use argument::{Argument, ArgumentList, PartName};
 pub use decode::{decode, decode_bundle};
 pub use encode::{encode, encode_bundle};
 pub use error::ImageError;

@@ -17,31 +17,27 @@ use proc_macro::TokenStream;
 /// be `Copy` (derive that too), and it has to have a size. Type parameters are required to be `DeviceCopyable` where the type is used.
 /// Lifetime parameters, unions and types without data are refused.
 ///
+/// The type is also an argument of kernels that crosses bit by bit. `#[oxisycl(element_only)]` leaves that out, for a type that crosses in
+/// another way.
+///
 /// ```
-/// # pub unsafe trait DeviceCopyable: Copy + Send + Sync + 'static {}
-/// # unsafe impl DeviceCopyable for f32 {}
-/// # unsafe impl DeviceCopyable for i32 {}
-/// # unsafe impl<T: DeviceCopyable, const N: usize> DeviceCopyable for [T; N] {}
-/// # use oxisycl_macros::DeviceCopyable;
+/// use oxisycl::DeviceCopyable;
+///
 /// #[derive(Clone, Copy, DeviceCopyable)]
-/// # #[oxisycl(crate = crate)]
 /// struct Particle {
 ///     position: [f32; 3],
 ///     charge: i32,
 /// }
-/// # fn main() {}
 /// ```
 ///
 /// The expansion names the trait as `::oxisycl::DeviceCopyable`. A crate that has it under another path says which:
 ///
 /// ```
-/// # mod oxisycl_device { pub unsafe trait DeviceCopyable: Copy + Send + Sync + 'static {} }
-/// # unsafe impl oxisycl_device::DeviceCopyable for u8 {}
-/// # use oxisycl_macros::DeviceCopyable;
-/// #[derive(Clone, Copy, DeviceCopyable)]
-/// #[oxisycl(crate = crate::oxisycl_device)]
+/// use oxisycl as sycl;
+///
+/// #[derive(Clone, Copy, sycl::DeviceCopyable)]
+/// #[oxisycl(crate = sycl)]
 /// struct Cell(u8);
-/// # fn main() {}
 /// ```
 #[proc_macro_derive(DeviceCopyable, attributes(oxisycl))]
 pub fn derive_device_copyable(input: TokenStream) -> TokenStream {

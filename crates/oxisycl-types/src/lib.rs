@@ -2,13 +2,14 @@
 //!
 //! Owns the vocabulary of the SYCL 2020 specification: index-space types ([`Id`], [`Range`], [`NdRange`]), access modes,
 //! device types, aspects and error codes. Owns the description of one launch ([`LaunchRange`]), for kernels on a CPU
-//! ([`HostChunk`]) and in device images ([`DeviceLaunch`]). Describes faults of drivers ([`Quirk`]), without knowing any.
+//! ([`HostChunk`]) and in device images ([`DeviceLaunch`]). Says what a kernel's arguments consist of ([`ArgumentType`]). Describes faults of drivers ([`Quirk`]), without knowing any.
 //! Invariant: every type here is plain data with the same layout in host and device code.
 //! Does not know buffers, devices or memory; depends on nothing.
 #![no_std]
 #![forbid(unsafe_code)]
 
 mod access_mode;
+mod argument_type;
 mod aspect;
 mod backend_kind;
 mod conversions;
@@ -24,6 +25,7 @@ mod quirk;
 mod range;
 
 pub use access_mode::{AccessMode, Target};
+pub use argument_type::{ArgumentPart, ArgumentType};
 pub use aspect::Aspect;
 pub use backend_kind::BackendKind;
 pub use device_launch::{BUFFER_AT, DeviceLaunch, PanicArgument, PanicRecord, PrintHeader, PrintRecord};

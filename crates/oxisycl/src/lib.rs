@@ -30,6 +30,7 @@ extern crate oxisycl_builtins as _;
 #[doc(hidden)]
 #[path = "print.rs"]
 pub mod __print;
+pub mod argument;
 pub mod backend_info;
 mod buffer;
 mod compile_time;
@@ -54,7 +55,9 @@ pub mod observe;
 pub use __print::{OutputHandler, set_output_handler};
 #[cfg(feature = "image")]
 pub use buffer::FlatPixel;
-pub use buffer::{BorrowedBuffer, Buffer, BufferOptions, FinalData, IntoVecError, Placeholder};
+pub use buffer::{
+    BorrowedBuffer, Buffer, BufferAccess, BufferOptions, ChunkedAccess, FinalData, IntoVecError, Placeholder,
+};
 pub use compile_time::{all_devices_have, any_device_has};
 #[doc(hidden)]
 pub mod __compile_time {
@@ -75,6 +78,7 @@ pub use oxisycl_backend::{
     PartitionProperty, Priority, UsmKind, VectorWidths,
 };
 pub use oxisycl_device::atomic;
+pub use oxisycl_device::decompose;
 pub use oxisycl_device::group;
 pub use oxisycl_device::group::reduction;
 pub use oxisycl_device::math;

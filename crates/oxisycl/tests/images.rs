@@ -67,6 +67,7 @@ fn entry<K: 'static>(form: Form) -> KernelEntry {
         launch: None,
         requirements: Vec::new(),
         library: Vec::new(),
+        arguments: Vec::new(),
         may_panic: false,
         may_print: false,
         is_paired: false,

@@ -160,6 +160,9 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage], ptxas: Option<&
         if let Some(launch) = &kernel.launch {
             text += &format!("    launched at {launch}\n");
         }
+        for argument in &kernel.arguments {
+            text += &format!("    argument {argument}\n");
+        }
         if let ImageTarget::Ptx { sm } = target {
             let usage = ptxas.map_or_else(
                 || "unknown: ptxas not found".to_owned(),
@@ -299,7 +302,7 @@ fn bytes(n: usize) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use oxisycl_image::{ParameterLayout, SourceLocation, UnsupportedKernel};
+    use oxisycl_image::{Argument, ParameterLayout, SourceLocation, UnsupportedKernel};
 
     use super::*;
 
@@ -316,6 +319,7 @@ pub(super) mod tests {
                 launch: None,
                 requirements: vec!["fp64".to_owned()],
                 library: vec!["core::num::dec2flt".to_owned(), "sinf".to_owned()],
+                arguments: vec![Argument { path: "1.x".to_owned(), type_name: "f32".to_owned(), offset: 8, size: 4 }],
                 may_panic: false,
                 may_print: false,
                 is_paired: true,
@@ -339,7 +343,7 @@ pub(super) mod tests {
         assert_eq!(
             describe(&[image(b"12345")], None),
             "sm_70: 1 kernel, 5 bytes of code\n  app::main::{{closure}}\n    2 dimensions, 16 bytes of arguments, 5 bytes of code, symbol k_1\n    \
-             src/main.rs:3\n    \
+             src/main.rs:3\n    argument 1.x: f32, 4 bytes at 8\n    \
              registers unknown: ptxas not found\n    two work-items in each thread\n    stack unknown: its calls are recursive, or go through pointers\n    \
              linked with core::num::dec2flt, sinf\n    \
              built with rustc=1.95.0 float=strict\n    needs fp64\n  app::Reader\n    single task, cannot run: it reads a file\n"

@@ -98,6 +98,7 @@ mod tests {
             launch: None,
             requirements: Vec::new(),
             library: Vec::new(),
+            arguments: Vec::new(),
             may_panic: false,
             may_print: false,
             is_paired: false,

@@ -44,6 +44,7 @@ pub(crate) fn image() -> DeviceImage {
         launch: None,
         requirements: Vec::new(),
         library: Vec::new(),
+        arguments: Vec::new(),
         may_panic,
         may_print: symbol == "printing",
         is_paired: false,
@@ -95,6 +96,7 @@ pub(crate) fn launch<K: Copy + Send + Sync + 'static>(
         name: Some(name),
         location: Location::caller(),
         parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
+        arguments: None,
         host_entry: not_native,
     };
     let arguments = ArgumentBlock::new(arguments);

@@ -61,6 +61,7 @@ fn image() -> DeviceImage {
         launch: None,
         requirements: Vec::new(),
         library: Vec::new(),
+        arguments: Vec::new(),
         may_panic,
         may_print: false,
         is_paired: false,

@@ -92,6 +92,7 @@ pub(crate) fn kernel<K: Copy + Send + Sync>(arguments: &K, host_entry: HostEntry
             name: None,
             location: Location::caller(),
             parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
+            arguments: None,
             host_entry,
         },
         code: None,

@@ -39,6 +39,7 @@ pub(super) fn kernel(device: &Arc<dyn Device>, symbol: &str) -> Arc<dyn LoadedKe
         has_unbounded_stack: false,
         groups: oxisycl_image::GroupNeeds::default(),
         library: Vec::new(),
+        arguments: Vec::new(),
     };
     let image = DeviceImage {
         target: ImageTarget::SpirV { major: 1, minor: 2 },

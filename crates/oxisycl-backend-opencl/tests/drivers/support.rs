@@ -115,6 +115,7 @@ pub(crate) fn image() -> DeviceImage {
         has_unbounded_stack: false,
         groups: oxisycl_image::GroupNeeds::default(),
         library: Vec::new(),
+        arguments: Vec::new(),
     };
     let site = |text: &str| PanicSite {
         location: Some(location.clone()),

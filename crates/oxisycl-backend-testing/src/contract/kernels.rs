@@ -140,6 +140,7 @@ fn descriptor<K: 'static>(name: &'static str, host_entry: HostEntry) -> KernelDe
         name: Some(name),
         location: Location::caller(),
         parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
+        arguments: None,
         host_entry,
     }
 }

@@ -19,6 +19,7 @@ use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, PassTuning, TypeK
 use crate::origin;
 use crate::symbols::path;
 
+mod arguments;
 mod launch;
 
 // The methods in the order of the trait.
@@ -28,7 +29,8 @@ const LAYOUT: usize = 2;
 const TYPE_NAME: usize = 3;
 const FORM: usize = 4;
 const GROUP: usize = 5;
-const METHODS: [&str; 6] = ["type_id", "entry", "layout", "type_name", "form", "group"];
+const ARGUMENTS: usize = 6;
+const METHODS: [&str; 7] = ["type_id", "entry", "layout", "type_name", "form", "group", "arguments"];
 
 const GROUPS: u64 = GroupSize::FORM as u64;
 
@@ -212,9 +214,9 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
         ParameterLayout { size: number(layout, 0, LAYOUT)? as usize, align: number(layout, 1, LAYOUT)? as usize };
     let name = constant(TYPE_NAME)?;
     let length = number(name, 1, TYPE_NAME)? as usize;
-    let text = name.element(0).and_then(Value::initializer).and_then(Value::data);
-    let text = text.and_then(|text| std::str::from_utf8(text.get(..length)?).ok());
+    let text = name.element(0).and_then(|text| text_of(text, length));
     let type_name = text.ok_or_else(|| unreadable(&methods[TYPE_NAME]))?;
+    let arguments = arguments::of(evaluated, constant(ARGUMENTS)?, &methods[ARGUMENTS])?;
     let type_id = type_id(evaluated, &methods[TYPE_ID])?;
     let form = constant(FORM)?.integer().ok_or_else(|| unreadable(&methods[FORM]))?;
     let form = match (form & GROUPS, form & !GROUPS) {
@@ -235,10 +237,16 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
         group,
         parameters,
         type_name: type_name.to_owned(),
+        arguments,
         launch: None,
         refused_capture: None,
         place: None,
     })
+}
+
+/// The first `length` bytes that an address points to, as a text.
+fn text_of(address: Value<'_>, length: usize) -> Option<&str> {
+    std::str::from_utf8(address.initializer().and_then(Value::data)?.get(..length)?).ok()
 }
 
 /// The value that a function without branches returns.

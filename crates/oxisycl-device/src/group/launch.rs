@@ -2,12 +2,14 @@
 
 use core::any::TypeId;
 use core::marker::PhantomData;
+use core::mem::offset_of;
 
-use oxisycl_types::{GroupSize, HostChunk, HostEntry, LaunchRange};
+use oxisycl_types::{ArgumentPart, ArgumentType, GroupSize, HostChunk, HostEntry, LaunchRange};
 
 use super::memory::GroupArguments;
 use super::scope::{Group, size_of_group};
 use super::shape::Shape;
+use crate::argument::{Bound, DeviceForm, values};
 use crate::kernel::{DescribeKernel, device_launch, host_position, leave_id};
 use crate::{Range, builtin};
 
@@ -43,10 +45,14 @@ pub unsafe trait GroupKind<const D: usize> {
     type Shape: Shape<D>;
     /// The memory of a group.
     type Arguments: GroupArguments;
-    /// The user's type.
+    /// The kernel of the launch.
     type Kernel: Copy;
+    /// The user's type, which is the kernel's or a part of it.
+    type Named;
     /// The host entry.
     const ENTRY: HostEntry;
+    /// What the kernel consists of if it has arguments beside it.
+    const ARGUMENTS: Option<&'static ArgumentType> = None;
 }
 
 /// The form of a launch over groups.
@@ -71,7 +77,43 @@ where
     type Shape = S;
     type Arguments = A;
     type Kernel = K;
+    type Named = K;
     const ENTRY: HostEntry = group_entry::<K, S, A, D>;
+}
+
+/// The form of `parallel_for_work_group_with`.
+#[doc(hidden)]
+pub struct ByGroupWith<'cg, S, A, K, P>(PhantomData<(S, A, K, P)>, PhantomData<fn(&'cg ())>);
+
+// SAFETY: the entry is for that type.
+unsafe impl<'cg, S: Shape<D>, A: GroupArguments, K, P: DeviceForm, const D: usize> GroupKind<D>
+    for ByGroupWith<'cg, S, A, K, P>
+where
+    K: for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>, P::Value<'wg>) + Copy,
+{
+    type Shape = S;
+    type Arguments = A;
+    type Kernel = Bound<K, P>;
+    type Named = K;
+    const ENTRY: HostEntry = group_entry_with::<K, S, A, P, D>;
+    const ARGUMENTS: Option<&'static ArgumentType> = Some(Bound::<K, P>::TYPE);
+}
+
+impl<F: GroupKind<D>, const D: usize> GroupForm<F, D> {
+    /// What the block consists of, of which only the kernel's part is listed.
+    const BLOCK: ArgumentType = ArgumentType {
+        type_name: core::any::type_name::<F::Kernel>,
+        size: size_of::<GroupLaunch<F::Shape, F::Arguments, F::Kernel>>(),
+        length: ArgumentType::NO_ARRAY,
+        parts: &[ArgumentPart {
+            name: "",
+            offset: offset_of!(GroupLaunch<F::Shape, F::Arguments, F::Kernel>, kernel),
+            part: match F::ARGUMENTS {
+                Some(kernel) => kernel,
+                None => &ArgumentType::leaf(core::any::type_name::<F::Kernel>, size_of::<F::Kernel>()),
+            },
+        }],
+    };
 }
 
 // SAFETY: all methods are about the captures, but for the name, which is that of the user's type in them. The entry is that of groups of `D`
@@ -97,7 +139,11 @@ unsafe impl<F: GroupKind<D>, const D: usize> DescribeKernel for GroupForm<F, D> 
     }
 
     fn type_name(&self) -> &'static str {
-        core::any::type_name::<F::Kernel>()
+        core::any::type_name::<F::Named>()
+    }
+
+    fn arguments(&self) -> Option<&'static ArgumentType> {
+        F::ARGUMENTS.is_some().then_some(const { &Self::BLOCK })
     }
 
     fn form(&self) -> u32 {
@@ -140,6 +186,56 @@ unsafe fn group_entry<'cg, K, S: Shape<D>, A: GroupArguments, const D: usize>(
 {
     // SAFETY: `arguments` holds such a value by contract.
     let GroupLaunch { shape, arguments, kernel } = unsafe { *arguments.cast::<GroupLaunch<S, A, K>>() };
+    // SAFETY: by the contract of this function.
+    unsafe { run_groups(shape, arguments, kernel, launch, chunk) };
+}
+
+/// The host entry of a kernel with arguments over groups.
+///
+/// # Safety
+/// That of [`group_entry`] for the type `GroupLaunch<S, A, Bound<K, P>>`.
+unsafe fn group_entry_with<'cg, K, S: Shape<D>, A: GroupArguments, P: DeviceForm, const D: usize>(
+    arguments: *const u8,
+    launch: &LaunchRange,
+    chunk: &HostChunk,
+) where
+    K: for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>, P::Value<'wg>) + Copy,
+{
+    // SAFETY: `arguments` holds such a value by contract.
+    let GroupLaunch { shape, arguments, kernel } = unsafe { *arguments.cast::<GroupLaunch<S, A, Bound<K, P>>>() };
+    let Bound { kernel, arguments: passed } = kernel;
+    // SAFETY: by the contract of this function.
+    unsafe { run_groups(shape, arguments, with_values(kernel, passed), launch, chunk) };
+}
+
+/// A kernel with arguments as one without.
+///
+/// # Safety
+/// It is called inside the launch that the arguments were taken apart for.
+#[inline(always)]
+unsafe fn with_values<'cg, K, S: Shape<D>, A: GroupArguments, P: DeviceForm, const D: usize>(
+    kernel: K,
+    passed: P,
+) -> impl for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>)
+where
+    K: for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>, P::Value<'wg>) + Copy,
+{
+    // SAFETY: by the contract of this function; the values are made for one group.
+    move |group, memory| kernel(group, memory, unsafe { values(passed) })
+}
+
+/// Runs a chunk of a launch over groups, or the group of the calling work-item of a device.
+///
+/// # Safety
+/// That of [`group_entry`], but for its arguments.
+#[inline(always)]
+unsafe fn run_groups<'cg, S: Shape<D>, A: GroupArguments, const D: usize>(
+    shape: S,
+    arguments: A,
+    kernel: impl for<'wg> Fn(Group<'wg, 'cg, D, S>, A::Bound<'wg>),
+    launch: &LaunchRange,
+    chunk: &HostChunk,
+) {
     let items = size_of_group(shape.extent());
     if builtin::is_device_code() {
         // SAFETY: the compiled kernel passes its launch, and has the group's memory.

@@ -52,7 +52,7 @@ pub use atomic_elements::{AtomicElements, Atomically};
 pub use joint::JointElements;
 pub use launch::GroupKernel;
 #[doc(hidden)]
-pub use launch::{ByGroup, GroupForm, GroupKind, GroupLaunch};
+pub use launch::{ByGroup, ByGroupWith, GroupForm, GroupKind, GroupLaunch};
 pub use memory::{Elements, GroupArguments, Local, LocalSlice, Private, PrivateValues, Tile, TileSlice};
 pub use phase::{Column, Columns, PhaseArguments, Rows, Share, Shares};
 pub use scope::{Group, LogicalItem, PhaseItem, Uniform};

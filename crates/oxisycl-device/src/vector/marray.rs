@@ -4,6 +4,7 @@ use core::fmt;
 use core::ops::{Index, IndexMut};
 
 use crate::DeviceCopyable;
+use crate::argument::plain_arguments;
 
 /// `N` elements that are computed with at once (SYCL 2020 `marray<T, N>`). The layout is that of the array.
 ///
@@ -28,6 +29,7 @@ pub struct MArray<T, const N: usize>([T; N]);
 
 // SAFETY: an array is nothing but its elements.
 unsafe impl<T: DeviceCopyable, const N: usize> DeviceCopyable for MArray<T, N> {}
+plain_arguments! { [T: DeviceCopyable, const N: usize] MArray<T, N> }
 // SAFETY: elements, which may be zero.
 unsafe impl<T: bytemuck::Zeroable, const N: usize> bytemuck::Zeroable for MArray<T, N> {}
 // SAFETY: elements without padding in them or between them, for which every bit pattern is a value.

@@ -3,6 +3,7 @@
 use super::VectorElement;
 use super::element::sealed::{Layout, Unrolled};
 use crate::DeviceCopyable;
+use crate::argument::plain_arguments;
 
 /// `N` numbers that are computed with at once (SYCL 2020 `vec<T, N>`). The [module](super) has an overview.
 ///
@@ -32,6 +33,7 @@ impl<T: VectorElement<N>, const N: usize> Copy for Vector<T, N> {}
 
 // SAFETY: numbers side by side, in the order of `repr(C)`, behind an array of size zero.
 unsafe impl<T: VectorElement<N>, const N: usize> DeviceCopyable for Vector<T, N> {}
+plain_arguments! { [T: VectorElement<N>, const N: usize] Vector<T, N> }
 // SAFETY: numbers, which may be zero.
 unsafe impl<T: VectorElement<N>, const N: usize> bytemuck::Zeroable for Vector<T, N> {}
 // SAFETY: numbers, for which every bit pattern is a value, and padding.

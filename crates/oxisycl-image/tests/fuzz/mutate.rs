@@ -4,8 +4,8 @@
 //! length and checksum: without that only the checksum would be tested.
 
 use oxisycl_image::{
-    ArgumentFormat, DeviceImage, Form, FormatCount, FormatTrait, GroupNeeds, ImageTarget, KernelEntry, MessagePiece,
-    PanicSite, ParameterLayout, SourceLocation, UnsupportedKernel, encode, encode_bundle,
+    Argument, ArgumentFormat, DeviceImage, Form, FormatCount, FormatTrait, GroupNeeds, ImageTarget, KernelEntry,
+    MessagePiece, PanicSite, ParameterLayout, SourceLocation, UnsupportedKernel, encode, encode_bundle,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -68,6 +68,7 @@ pub(crate) fn dearest() -> Vec<(Vec<u8>, Kind)> {
         launch: None,
         requirements: Vec::new(),
         library: Vec::new(),
+        arguments: Vec::new(),
         may_panic: false,
         may_print: false,
         is_paired: false,
@@ -121,23 +122,31 @@ fn image(random: &mut Random) -> DeviceImage {
 fn kernel(random: &mut Random, number: usize) -> KernelEntry {
     let align = 1 << random.below(9);
     let form = form(random);
+    let size = align * random.below(100);
     KernelEntry {
         // All of one length, so that one can be written over another.
         symbol: format!("kernel_{number}"),
         type_id: [number as u8; 16],
         form,
-        parameters: ParameterLayout { size: align * random.below(100), align },
+        parameters: ParameterLayout { size, align },
         type_name: text(random),
         location: location(random),
         launch: random.chance(2).then(|| location(random)),
         requirements: (0..random.below(3)).map(|_| text(random)).collect(),
         library: (0..random.below(3)).map(|_| text(random)).collect(),
+        arguments: if size == 0 { Vec::new() } else { (0..random.below(3)).map(|_| argument(random, size)).collect() },
         may_panic: random.chance(2),
         may_print: random.chance(2),
         is_paired: random.chance(2),
         has_unbounded_stack: random.chance(2),
         groups: groups(random, form),
     }
+}
+
+/// An argument inside a block of that size.
+fn argument(random: &mut Random, block: usize) -> Argument {
+    let offset = random.below(block);
+    Argument { path: text(random), type_name: text(random), offset, size: 1 + random.below(block - offset) }
 }
 
 fn unsupported(random: &mut Random, number: usize) -> UnsupportedKernel {

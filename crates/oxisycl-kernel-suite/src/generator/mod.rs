@@ -12,6 +12,7 @@
 //! Shared by the build script and the tests of this package; uses the standard library only.
 
 mod expression;
+mod nest;
 mod phase;
 mod program;
 mod seeds;
@@ -119,7 +120,8 @@ struct Generator {
     divides: bool,
 }
 
-/// The source of a module with a kernel for each seed, and the lists of tests. `TESTS` has kernels over ranges, `GROUPS` kernels over groups.
+/// The source of a module with a kernel for each seed, and the lists of tests. `TESTS` has kernels over ranges, `GROUPS` kernels over groups,
+/// `ARGUMENTS` nests of arguments.
 pub(crate) fn module(seeds: &Seeds) -> String {
     let mut text = String::new();
     let (mut tests, mut groups) = (String::new(), String::new());
@@ -131,6 +133,14 @@ pub(crate) fn module(seeds: &Seeds) -> String {
             tests,
             "    Test {{ name: \"seed_{seed}\", run: |env| {{ {require}crate::compare(env, |input, shared, index| \
              kernel_{seed}(input, shared, index)); }} }},"
+        );
+    }
+    let mut arguments = String::new();
+    for &seed in &seeds.arguments {
+        let nest = nest::nest(seed);
+        let _ = writeln!(
+            arguments,
+            "    Test {{ name: \"arguments_{seed}\", run: |env| crate::arguments::compare::<{nest}>(env, {seed}) }},"
         );
     }
     for &seed in &seeds.groups {
@@ -147,7 +157,8 @@ pub(crate) fn module(seeds: &Seeds) -> String {
     }
     let _ = write!(
         text,
-        "pub(crate) const TESTS: &[Test] = &[\n{tests}];\npub(crate) const GROUPS: &[Test] = &[\n{groups}];\n"
+        "pub(crate) const TESTS: &[Test] = &[\n{tests}];\npub(crate) const GROUPS: &[Test] = &[\n{groups}];\n\
+         pub(crate) const ARGUMENTS: &[Test] = &[\n{arguments}];\n"
     );
     text
 }
@@ -459,7 +470,7 @@ mod tests {
 
     #[test]
     fn kernels_use_all_that_is_compared() {
-        let text = module(&Seeds { ranges: (0..200).collect(), groups: Vec::new() });
+        let text = module(&Seeds { ranges: (0..200).collect(), groups: Vec::new(), arguments: Vec::new() });
         let parts = [
             "fetch_add",
             "fetch_max",

@@ -1,5 +1,5 @@
 //! Random kernels, run on every device and compared bit for bit with the same code in a loop on the CPU. There are kernels over ranges,
-//! and kernels over groups with barriers in both forms of the library.
+//! and kernels over groups with barriers in both forms of the library. Random nests of arguments have to arrive unchanged.
 //!
 //! `fuzz [--device host|cuda|opencl|all] [FILTER]`
 //!
@@ -18,6 +18,8 @@ mod outcome;
 #[path = "../kernels/refusals.rs"]
 mod refusals;
 
+#[allow(dead_code, reason = "what the seeds at hand need not use")]
+mod arguments;
 #[allow(dead_code, reason = "what the seeds at hand need not use")]
 mod groups;
 
@@ -42,6 +44,10 @@ mod generated {
 
     use oxisycl::operator::{BitAnd, BitOr, BitXor, Max, Min, Product, Sum as Plus};
 
+    use std::marker::PhantomData;
+    use std::sync::Arc;
+
+    use crate::arguments::{Aligned1, Aligned4, Aligned16, Aligned64, Choice, Pair};
     use crate::groups::{Arguments, Form, Place, Program, Shared, Tiles, Update, Vote};
     use crate::harness::{Test, scramble};
 
@@ -157,5 +163,5 @@ fn wrongly_rounded(env: &Env) -> usize {
 }
 
 fn main() -> ExitCode {
-    harness::main(&[("fuzz", generated::TESTS), ("groups", generated::GROUPS)])
+    harness::main(&[("fuzz", generated::TESTS), ("groups", generated::GROUPS), ("arguments", generated::ARGUMENTS)])
 }

@@ -12,6 +12,7 @@ pub(super) fn expand(element: &Element) -> TokenStream {
     let generics = bounded(element);
     let (parameters, arguments, bounds) = generics.split_for_impl();
     let (fields, assertion) = (fields_check(element, &generics), size_assertion(element));
+    let argument = (!element.is_element_only).then(|| argument(element, &generics));
     quote! {
         // SAFETY: every field is device copyable by the bounds below, and the supertraits of the trait require the rest.
         #[automatically_derived]
@@ -19,6 +20,34 @@ pub(super) fn expand(element: &Element) -> TokenStream {
         unsafe impl #parameters #facade::DeviceCopyable for #ident #arguments #bounds {}
         #fields
         #assertion
+        #argument
+    }
+}
+
+/// Makes the type an argument of kernels that crosses bit by bit.
+fn argument(element: &Element, generics: &Generics) -> TokenStream {
+    let Element { ident, facade, .. } = element;
+    let (parameters, arguments, bounds) = generics.split_for_impl();
+    let mut with_host = generics.clone();
+    with_host.params.push(parse_quote!(OxisyclHost: #facade::argument::LaunchHost));
+    let (parameters_with_host, ..) = with_host.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        #[allow(trivial_bounds)]
+        impl #parameters #facade::argument::KernelArg for #ident #arguments #bounds {
+            type Sent = #facade::argument::Bits<Self>;
+        }
+        #[automatically_derived]
+        #[allow(trivial_bounds)]
+        impl #parameters_with_host #facade::argument::Deconstruct<OxisyclHost> for #ident #arguments #bounds {
+            #[inline(always)]
+            unsafe fn deconstruct(
+                self,
+                _host: &mut OxisyclHost,
+            ) -> ::core::result::Result<#facade::argument::Bits<Self>, OxisyclHost::Error> {
+                ::core::result::Result::Ok(#facade::argument::Bits(self))
+            }
+        }
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Element {
     pub(super) shapes: Vec<Shape>,
     /// The crate that the expansion takes the trait from.
     pub(super) facade: Path,
+    /// Whether the type is no argument of kernels by itself.
+    pub(super) is_element_only: bool,
 }
 
 /// The fields of a struct or of a variant.
@@ -43,7 +45,7 @@ impl Errors {
 }
 
 pub(super) fn check(input: Input) -> syn::Result<Element> {
-    let Input { item, facade } = input;
+    let Input { item, facade, is_element_only } = input;
     let ident = item.ident;
     let mut errors = Errors::default();
     for parameter in item.generics.lifetimes() {
@@ -75,7 +77,7 @@ pub(super) fn check(input: Input) -> syn::Result<Element> {
         }
     };
     match errors.0 {
-        None => Ok(Element { ident, generics: item.generics, fields, shapes, facade }),
+        None => Ok(Element { ident, generics: item.generics, fields, shapes, facade, is_element_only }),
         Some(errors) => Err(errors),
     }
 }

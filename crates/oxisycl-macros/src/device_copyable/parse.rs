@@ -10,25 +10,42 @@ pub(super) struct Input {
     pub(super) item: DeriveInput,
     /// The crate that the expansion takes the trait from.
     pub(super) facade: Path,
+    /// Whether the type is no argument of kernels by itself.
+    pub(super) is_element_only: bool,
+}
+
+/// The options of all attributes.
+#[derive(Default)]
+struct Options {
+    facade: Option<Path>,
+    is_element_only: bool,
 }
 
 pub(super) fn parse(tokens: TokenStream) -> syn::Result<Input> {
     let item: DeriveInput = syn::parse2(tokens)?;
-    let mut facade = None;
+    let mut options = Options::default();
     for attribute in item.attrs.iter().filter(|attribute| attribute.path().is_ident("oxisycl")) {
-        parse_attribute(attribute, &mut facade)?;
+        parse_attribute(attribute, &mut options)?;
     }
+    let Options { facade, is_element_only } = options;
     let facade = facade.unwrap_or_else(|| parse_quote!(::oxisycl));
-    Ok(Input { item, facade })
+    Ok(Input { item, facade, is_element_only })
 }
 
-fn parse_attribute(attribute: &Attribute, facade: &mut Option<Path>) -> syn::Result<()> {
+fn parse_attribute(attribute: &Attribute, options: &mut Options) -> syn::Result<()> {
     attribute.parse_nested_meta(|option| {
+        if option.path.is_ident("element_only") {
+            options.is_element_only = true;
+            return Ok(());
+        }
         if !option.path.is_ident("crate") {
-            return Err(option.error(format!("attribute oxisycl: expected crate = path, found {}", name(&option))));
+            let found = name(&option);
+            return Err(
+                option.error(format!("attribute oxisycl: expected crate = path or element_only, found {found}"))
+            );
         }
         let path = option.value()?.call(Path::parse_mod_style)?;
-        match facade.replace(path) {
+        match options.facade.replace(path) {
             None => Ok(()),
             Some(_) => Err(option.error("attribute oxisycl: expected crate once, found it again")),
         }
@@ -108,14 +125,14 @@ mod tests {
                 #[oxisycl(krate = ::a)]
                 struct A(u8);
             )),
-            "attribute oxisycl: expected crate = path, found krate"
+            "attribute oxisycl: expected crate = path or element_only, found krate"
         );
         assert_eq!(
             message(quote!(
                 #[oxisycl(a::b)]
                 struct A(u8);
             )),
-            "attribute oxisycl: expected crate = path, found a::b"
+            "attribute oxisycl: expected crate = path or element_only, found a::b"
         );
     }
 

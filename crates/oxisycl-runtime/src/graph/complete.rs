@@ -288,6 +288,8 @@ fn record_span(node: &Node, outcome: &Outcome) {
         };
         observe::trace().record(Span {
             name: node.title.name().to_owned(),
+            place: node.title.location,
+            arguments: node.title.arguments,
             category,
             device: node.shared.device_name().to_owned(),
             start: times.start,

@@ -12,6 +12,7 @@ use std::thread::Thread;
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{CommandFailure, DependencyKind, Event, EventStatus, ExecutionTimes, Operation};
 use oxisycl_image::{KernelDescriptor, display_name_of};
+use oxisycl_types::ArgumentType;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -43,19 +44,21 @@ pub struct Title {
     name: &'static str,
     /// Whether `name` is the name of a kernel's type, from which its own name is made where it is wanted.
     is_type: bool,
-    location: Option<&'static Location<'static>>,
+    pub(super) location: Option<&'static Location<'static>>,
+    /// What a kernel's argument block consists of, if there are arguments beside its captures.
+    pub(super) arguments: Option<&'static ArgumentType>,
 }
 
 impl Title {
     /// A title with a name. `location` is the place of the submission in the user's source.
     pub fn new(name: &'static str, location: &'static Location<'static>) -> Self {
-        Self { name, is_type: false, location: Some(location) }
+        Self { name, is_type: false, location: Some(location), arguments: None }
     }
 
     /// The title of a kernel.
     pub(crate) fn of(kernel: &KernelDescriptor) -> Self {
         let (name, is_type) = kernel.name.map_or((kernel.type_name, true), |name| (name, false));
-        Self { name, is_type, location: Some(kernel.location) }
+        Self { name, is_type, location: Some(kernel.location), arguments: kernel.arguments }
     }
 
     /// The name of a kernel or a host task. For other commands, the kind of operation.
@@ -66,7 +69,7 @@ impl Title {
 
 impl From<&'static str> for Title {
     fn from(name: &'static str) -> Self {
-        Self { name, is_type: false, location: None }
+        Self { name, is_type: false, location: None, arguments: None }
     }
 }
 

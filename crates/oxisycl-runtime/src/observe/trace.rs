@@ -6,9 +6,12 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
+use std::panic::Location;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use oxisycl_image::Argument;
+use oxisycl_types::ArgumentType;
 use parking_lot::Mutex;
 
 use crate::fork;
@@ -19,6 +22,10 @@ use crate::ids::NodeId;
 pub struct Span {
     /// What ran.
     pub name: String,
+    /// Where the user's source launched or submitted it.
+    pub place: Option<&'static Location<'static>>,
+    /// What is passed to a kernel beside its captures.
+    pub arguments: Option<&'static ArgumentType>,
     /// Its kind: `kernel`, `copy`, `fill`, `host_task`, `other`.
     pub category: &'static str,
     /// The device it ran on.
@@ -146,15 +153,35 @@ impl Output {
         tracks.ends[track] = span.end;
         let _ = write!(
             out,
-            ",\n{{\"ph\":\"X\",\"pid\":1,\"tid\":{id},\"name\":\"{}\",\"cat\":\"{}\",\"ts\":{:.3},\"dur\":{:.3},\"args\":{{\"node\":{}}}}}{END}",
+            ",\n{{\"ph\":\"X\",\"pid\":1,\"tid\":{id},\"name\":\"{}\",\"cat\":\"{}\",\"ts\":{:.3},\"dur\":{:.3},\"args\":{{\"node\":{}",
             escaped(&span.name),
             span.category,
             span.start as f64 / 1000.0,
             span.end.saturating_sub(span.start) as f64 / 1000.0,
             span.node
         );
+        if let Some(place) = span.place {
+            let _ = write!(out, ",\"place\":\"{}\"", escaped(&place.to_string()));
+        }
+        if let Some(arguments) = span.arguments {
+            let _ = write!(out, ",\"arguments\":\"{}\"", escaped(&listed(arguments)));
+        }
+        out.push_str("}}");
+        out.push_str(END);
         out
     }
+}
+
+/// Most arguments of one launch that an event lists.
+const MAX_ARGUMENTS: usize = 64;
+
+fn listed(arguments: &ArgumentType) -> String {
+    let mut list: Vec<_> =
+        Argument::list(arguments).into_iter().take(MAX_ARGUMENTS + 1).map(|argument| argument.to_string()).collect();
+    if let Some(last) = list.get_mut(MAX_ARGUMENTS) {
+        "..".clone_into(last);
+    }
+    list.join("; ")
 }
 
 fn escaped(text: &str) -> String {
@@ -180,10 +207,13 @@ pub fn trace() -> &'static Trace {
 
 #[cfg(test)]
 mod tests {
+    use oxisycl_types::ArgumentPart;
+
     use super::*;
 
     fn span(name: &str, device: &str, start: u64, end: u64) -> Span {
-        Span { name: name.into(), category: "kernel", device: device.into(), start, end, node: NodeId::new(start) }
+        let (device, node) = (device.into(), NodeId::new(start));
+        Span { name: name.into(), place: None, arguments: None, category: "kernel", device, start, end, node }
     }
 
     /// What the file holds after each span, which is then removed.
@@ -227,6 +257,37 @@ mod tests {
         assert_eq!(tid("a"), tid("c"));
         assert_eq!(tid("d"), (1 + TRACKS_PER_DEVICE).to_string());
         assert_eq!(text.matches("thread_name").count(), 3);
+    }
+
+    #[test]
+    fn kernels_have_a_place_and_arguments() {
+        static NUMBER: ArgumentType = ArgumentType::leaf(std::any::type_name::<f32>, 4);
+        static TUPLE: ArgumentType = ArgumentType {
+            type_name: std::any::type_name::<(f32, [f32; 70])>,
+            size: 284,
+            length: ArgumentType::NO_ARRAY,
+            parts: &[
+                ArgumentPart { name: "0", offset: 280, part: &NUMBER },
+                ArgumentPart {
+                    name: "1",
+                    offset: 0,
+                    part: &ArgumentType {
+                        type_name: std::any::type_name::<[f32; 70]>,
+                        size: 280,
+                        length: 70,
+                        parts: &[ArgumentPart { name: "", offset: 0, part: &NUMBER }],
+                    },
+                },
+            ],
+        };
+        let place = Location::caller();
+        let text =
+            texts("arguments", &[Span { place: Some(place), arguments: Some(&TUPLE), ..span("a", "cpu", 0, 1) }]);
+        let place = format!("\"args\":{{\"node\":0,\"place\":\"{place}\",");
+        assert!(text[1].contains(&place), "{}", text[1]);
+        let arguments = "\"arguments\":\"0: f32, 4 bytes at 280; 1[0]: f32, 4 bytes at 0; 1[1]: f32, 4 bytes at 4; ";
+        assert!(text[1].contains(arguments), "{}", text[1]);
+        assert!(text[1].contains("1[62]: f32, 4 bytes at 248; ..\"}}"), "{}", text[1]);
     }
 
     #[test]

@@ -15,8 +15,8 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use oxisycl_backend::Device;
-use oxisycl_image::{ImageError, ImageTarget, KernelEntry, ParameterLayout, SourceLocation};
-use oxisycl_types::{Aspect, ErrorCode};
+use oxisycl_image::{Argument, ImageError, ImageTarget, KernelEntry, ParameterLayout, SourceLocation};
+use oxisycl_types::{ArgumentType, Aspect, ErrorCode};
 
 use super::KernelKey;
 use super::index::{Candidate, Entry, Image, Index, Unit};
@@ -39,6 +39,8 @@ pub(super) struct Query<'a> {
 pub(super) struct HostSide<'a> {
     pub(super) layout: ParameterLayout,
     pub(super) type_name: &'a str,
+    /// What its block consists of, if it has arguments beside its captures.
+    pub(super) arguments: Option<&'static ArgumentType>,
     /// Where it is launched, if that is in the link unit that holds the kernel's native code.
     pub(super) location: Option<&'static Location<'static>>,
 }
@@ -119,6 +121,18 @@ fn known_aspect(name: &str) -> Option<Aspect> {
     Aspect::ALL.iter().find(|aspect| aspect.name() == name).copied()
 }
 
+/// The first argument of which image and program disagree, in the words of a message. Both lists are in the order of declaration.
+fn argument_mismatch(image: &[Argument], program: &[Argument]) -> Option<String> {
+    let both = image.len().max(program.len());
+    let at = (0..both).find(|at| match (image.get(*at), program.get(*at)) {
+        (Some(image), Some(program)) => !image.is_at_place_of(program),
+        _ => true,
+    })?;
+    let name = |argument: Option<&Argument>| argument.map_or("none".to_owned(), |argument| format!("`{argument}`"));
+    let (image, program) = (name(image.get(at)), name(program.get(at)));
+    Some(format!("its argument number {at} is {image} in the image, but {program} in the program"))
+}
+
 /// In what an image disagrees with the program (rule 8 of kernel identity).
 fn mismatch(candidate: &Candidate, device: &dyn Device, query: &Query<'_>) -> Option<Error> {
     let host = query.host?;
@@ -133,6 +147,11 @@ fn mismatch(candidate: &Candidate, device: &dyn Device, query: &Query<'_>) -> Op
             "its captures are {size} bytes with alignment {align} in the image, but {host_size} bytes with alignment {host_align} \
              in the program (image target: {target}); build both anew with `cargo sycl build`"
         );
+        return Some(error(ErrorCode::KernelArgument, query, device, &why));
+    }
+    let arguments = host.arguments.map(Argument::list).unwrap_or_default();
+    if let Some(why) = argument_mismatch(&kernel.arguments, &arguments) {
+        let why = format!("{why} (image target: {target}); build both anew with `cargo sycl build`");
         return Some(error(ErrorCode::KernelArgument, query, device, &why));
     }
     if let (Some(location), Some(launch)) = (host.location, &kernel.launch)

@@ -214,6 +214,7 @@ impl Programs {
             host: Some(HostSide {
                 layout: descriptor.parameters,
                 type_name: descriptor.type_name,
+                arguments: descriptor.arguments,
                 location: Some(descriptor.location).filter(is_own),
             }),
             unit,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use oxisycl_backend::{BackendError, Device, DeviceInfo};
 use oxisycl_backend_testing::recording::{Recorder, RecordingBackend, RecordingConfig};
 use oxisycl_image::{
-    DeviceImage, Form, ImageTarget, KernelDescriptor, KernelEntry, KernelId, ParameterLayout, SourceLocation,
+    Argument, DeviceImage, Form, ImageTarget, KernelDescriptor, KernelEntry, KernelId, ParameterLayout, SourceLocation,
     UnsupportedKernel, encode_bundle,
 };
 use oxisycl_types::{Aspect, ErrorCode, HostChunk, LaunchRange};
@@ -91,6 +91,7 @@ fn descriptor<K: 'static>(name: &'static str) -> KernelDescriptor {
         name: Some(name),
         location: Location::caller(),
         parameters: ParameterLayout { size: 16, align: 8 },
+        arguments: None,
         host_entry: entry,
     }
 }
@@ -108,6 +109,7 @@ fn entry_of<K: 'static>(symbol: &str) -> KernelEntry {
         launch: None,
         requirements: Vec::new(),
         library: Vec::new(),
+        arguments: Vec::new(),
         may_panic: false,
         may_print: false,
         is_paired: false,

@@ -478,6 +478,7 @@ fn kernel_of(name: &'static str, arguments: &[Touch; 3], code: Option<Arc<dyn Lo
             name: Some(name),
             location: Location::caller(),
             parameters: ParameterLayout { size: size_of::<[Touch; 3]>(), align: align_of::<[Touch; 3]>() },
+            arguments: None,
             host_entry: touch_entry,
         },
         code,

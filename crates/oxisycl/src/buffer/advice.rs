@@ -35,14 +35,6 @@ impl<T, const D: usize> Buffer<T, D> {
     }
 
     #[doc(hidden)]
-    pub fn update<I, F>(&self, _item: I, _f: F)
-    where
-        Self: UsedInKernels,
-    {
-        self.never()
-    }
-
-    #[doc(hidden)]
     pub fn cell<I>(&self, _item: I) -> &T
     where
         Self: UsedInKernels,

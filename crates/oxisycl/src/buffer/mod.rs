@@ -1,5 +1,6 @@
 //! Buffers: data that moves by itself to where it is used (SYCL 2020 section 4.7.2, and the AdaptiveCpp runtime specification).
 
+mod access;
 mod advice;
 #[cfg(feature = "ndarray")]
 mod array;
@@ -24,6 +25,7 @@ use oxisycl_types::{Id, Range};
 
 use crate::{Error, HostAccessor, Read, Result};
 
+pub use access::{BufferAccess, ChunkedAccess};
 pub use borrowed::BorrowedBuffer;
 pub use create::BufferOptions;
 pub use destination::FinalData;

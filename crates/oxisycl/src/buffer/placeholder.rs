@@ -1,6 +1,7 @@
 //! Placeholders: accessors that are made once and required by many command groups.
 
 use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 
 use oxisycl_device::{DeviceCopyable, ModeFor};
 use oxisycl_types::{Id, Range};
@@ -14,7 +15,7 @@ pub struct Placeholder<T, const D: usize, M> {
     pub(crate) buffer: Buffer<T, D>,
     pub(crate) range: Range<D>,
     pub(crate) offset: Id<D>,
-    pub(crate) mode: M,
+    mode: PhantomData<M>,
 }
 
 impl<T, const D: usize, M> PartialEq for Placeholder<T, D, M> {
@@ -54,10 +55,10 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// A placeholder for an accessor to a part. Whether it is inside the buffer is checked when it is required.
     pub fn placeholder_range<M: ModeFor<T>>(
         &self,
-        mode: M,
+        _mode: M,
         offset: impl Into<Id<D>>,
         range: impl Into<Range<D>>,
     ) -> Placeholder<T, D, M> {
-        Placeholder { buffer: self.clone(), range: range.into(), offset: offset.into(), mode }
+        Placeholder { buffer: self.clone(), range: range.into(), offset: offset.into(), mode: PhantomData }
     }
 }

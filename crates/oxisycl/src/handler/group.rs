@@ -95,8 +95,27 @@ impl<'cg> Handler<'cg> {
         named: u8,
         location: &'static Location<'static>,
     ) -> Result {
-        let form = GroupForm::<F, D>::NEW;
-        let descriptor = describe(&form, Form::Group(D as u8), self.name, location);
+        let descriptor = self.describe_groups::<F, D>(location);
+        self.push_described::<F, D>(&descriptor, groups, global, captured, named)
+    }
+
+    /// What the runtime knows of a kernel over groups.
+    pub(super) fn describe_groups<F: GroupKind<D>, const D: usize>(
+        &self,
+        location: &'static Location<'static>,
+    ) -> KernelDescriptor {
+        describe(&GroupForm::<F, D>::NEW, Form::Group(D as u8), self.name, location)
+    }
+
+    /// As [`push_groups`](Self::push_groups), for a kernel that has been described.
+    pub(super) fn push_described<F: GroupKind<D, Kernel: Send + Sync>, const D: usize>(
+        &mut self,
+        descriptor: &KernelDescriptor,
+        groups: Range<D>,
+        global: Option<Range<D>>,
+        captured: GroupLaunch<F::Shape, F::Arguments, F::Kernel>,
+        named: u8,
+    ) -> Result {
         let launch = LaunchRange { dimensions: named, extent: groups.embed(), offset: [0; 3] };
         let local = Range(Range(captured.shape.extent()).embed());
         let items = local.checked_size().unwrap_or(usize::MAX);
@@ -104,7 +123,7 @@ impl<'cg> Handler<'cg> {
         let (local_bytes, host_bytes) = (memory.local_bytes(), memory.host_bytes(items));
         let wished = Wished { global: global.map(|global| global.embed()), local, local_bytes, host_bytes };
         let group = |device: &Device| wished.check(device, descriptor.display_name(), &launch).map(Some);
-        self.push_kernel(&descriptor, Captures::of(&captured), &launch, group)
+        self.push_kernel(descriptor, Captures::of(&captured), &launch, group)
     }
 
     /// Runs a kernel that is a named type once for each work-group.

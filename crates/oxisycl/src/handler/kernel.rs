@@ -242,6 +242,7 @@ pub(crate) fn describe(
         name,
         location,
         parameters: ParameterLayout { size, align },
+        arguments: kernel.arguments(),
         host_entry: kernel.entry(),
     }
 }

@@ -1,5 +1,6 @@
 //! Command groups: what the closure of [`Queue::submit`](crate::Queue::submit) records (SYCL 2020 section 4.9.4).
 
+mod arguments;
 mod copy;
 mod group;
 mod host_slot;
@@ -15,7 +16,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use oxisycl_device::{Accessor, AccessorParts, Chunked, DeviceCopyable, ModeFor, Stores};
-use oxisycl_runtime::graph::Node;
+use oxisycl_runtime::graph::{KeptAlive, Node};
 use oxisycl_runtime::schedule::{CommandGroup, Conflicts, Requirement};
 use oxisycl_runtime::state::Region;
 use oxisycl_types::{Id, Range};
@@ -162,11 +163,27 @@ impl<'cg> Handler<'cg> {
         range: impl Into<Range<D>>,
     ) -> Accessor<'cg, T, D, M> {
         let (range, offset) = (range.into(), offset.into());
+        self.try_access(buffer, offset, range).unwrap_or_else(|error| {
+            self.record(error);
+            let pointer = std::ptr::NonNull::dangling().as_ptr();
+            // SAFETY: nothing is enqueued after a failure, so that the accessor is never used.
+            unsafe { Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset, range }) }
+        })
+    }
+
+    /// Access to a part of a buffer, or why there is none.
+    pub(crate) fn try_access<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
+        &mut self,
+        buffer: &Buffer<T, D>,
+        offset: Id<D>,
+        range: Range<D>,
+    ) -> Result<Accessor<'cg, T, D, M>> {
+        buffer.check_inside(range, offset)?;
         let device = self.queue.device().backend_device();
-        let pointer = self.require_on::<T, D, M>(buffer, range, offset, device, true);
+        let pointer = self.try_add(buffer, &region_of(range, offset), (M::MODE, M::NO_INIT), device, true)?;
         // SAFETY: the requirement orders the command with all other use of the memory, and keeps the memory alive. The range was checked to
-        // lie inside the buffer. After a failure nothing is enqueued, so that the accessor is never used.
-        unsafe { Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset, range }) }
+        // lie inside the buffer.
+        Ok(unsafe { Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset, range }) })
     }
 
     /// Access to a part of a buffer that may overlap another accessor of this group although one of them writes. Indices are relative to
@@ -234,12 +251,26 @@ impl<'cg> Handler<'cg> {
         range: impl Into<Range<D>>,
     ) -> Chunked<'cg, T, D, M> {
         let block = block.into();
-        if block.0.contains(&0) {
-            self.record(Error::invalid(format!("an accessor cannot have blocks of range {block:?}")));
+        if let Err(error) = check_block(block) {
+            self.record(error);
         }
         let accessor = self.access_range(buffer, mode, offset, range);
         // SAFETY: the accessor is given away here.
         unsafe { Chunked::from_accessor(accessor, block) }
+    }
+
+    /// Access to a part of a buffer in blocks, or why there is none.
+    pub(crate) fn try_access_chunks<T: DeviceCopyable, const D: usize, M: ModeFor<T> + Stores>(
+        &mut self,
+        buffer: &Buffer<T, D>,
+        offset: Id<D>,
+        range: Range<D>,
+        block: Range<D>,
+    ) -> Result<Chunked<'cg, T, D, M>> {
+        check_block(block)?;
+        let accessor = self.try_access(buffer, offset, range)?;
+        // SAFETY: the accessor is given away here.
+        Ok(unsafe { Chunked::from_accessor(accessor, block) })
     }
 
     /// The accessor that a placeholder stands for. Requiring the same placeholder again gives the same accessor.
@@ -265,7 +296,23 @@ impl<'cg> Handler<'cg> {
         &mut self,
         placeholder: &Placeholder<T, D, M>,
     ) -> Accessor<'cg, T, D, M> {
-        let Placeholder { buffer, range, offset, mode } = placeholder;
+        let Placeholder { buffer, range, offset, .. } = placeholder;
+        self.try_require(placeholder).unwrap_or_else(|error| {
+            self.record(error);
+            let pointer = std::ptr::NonNull::dangling().as_ptr();
+            // SAFETY: nothing is enqueued after a failure, so that the accessor is never used.
+            unsafe {
+                Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset: *offset, range: *range })
+            }
+        })
+    }
+
+    /// The accessor that a placeholder stands for, or why there is none.
+    pub(crate) fn try_require<T: DeviceCopyable, const D: usize, M: ModeFor<T>>(
+        &mut self,
+        placeholder: &Placeholder<T, D, M>,
+    ) -> Result<Accessor<'cg, T, D, M>> {
+        let Placeholder { buffer, range, offset, .. } = placeholder;
         let key = RequiredKey {
             accessor: TypeId::of::<Placeholder<T, D, M>>(),
             buffer: buffer.id(),
@@ -277,16 +324,16 @@ impl<'cg> Handler<'cg> {
             let pointer = base.as_ptr().wrapping_add(key.byte_offset).cast();
             // SAFETY: the requirement was made for an accessor of this type to the same part of the same view. This one is a copy of it, so
             // both give a work-item the same elements.
-            return unsafe {
+            return Ok(unsafe {
                 Accessor::from_parts(AccessorParts { pointer, buffer: buffer.range(), offset: *offset, range: *range })
-            };
+            });
         }
         let n_before = self.group.requirements.len();
-        let accessor = self.access_range(buffer, *mode, *offset, *range);
+        let accessor = self.try_access(buffer, *offset, *range)?;
         self.required
             .get_or_insert_default()
             .extend((n_before..self.group.requirements.len()).map(|position| (key, position)));
-        accessor
+        Ok(accessor)
     }
 
     /// The command starts after `event`, and does not run if its command fails.
@@ -343,7 +390,7 @@ impl<'cg> Handler<'cg> {
         refuse_overlap: bool,
     ) -> *mut T {
         let result = buffer.check_inside(range, offset).and_then(|()| {
-            self.try_require(buffer, &region_of(range, offset), (M::MODE, M::NO_INIT), device, refuse_overlap)
+            self.try_add(buffer, &region_of(range, offset), (M::MODE, M::NO_INIT), device, refuse_overlap)
         });
         match result {
             Ok(pointer) => pointer,
@@ -354,7 +401,7 @@ impl<'cg> Handler<'cg> {
         }
     }
 
-    fn try_require<T: DeviceCopyable, const D: usize>(
+    fn try_add<T: DeviceCopyable, const D: usize>(
         &mut self,
         buffer: &Buffer<T, D>,
         region: &Region,
@@ -384,6 +431,11 @@ impl<'cg> Handler<'cg> {
         Ok(new.pointer.as_ptr().wrapping_add(view.byte_offset).cast())
     }
 
+    /// Keeps something alive until the command has ended.
+    pub(crate) fn keep(&mut self, value: KeptAlive) {
+        self.group.kept_alive.push(value);
+    }
+
     fn record(&mut self, error: Error) {
         self.failed.get_or_insert(error);
     }
@@ -408,6 +460,13 @@ impl<'cg> Handler<'cg> {
         self.claim_command(what)?;
         make(self).inspect_err(|error| self.record(error.clone()))
     }
+}
+
+fn check_block<const D: usize>(block: Range<D>) -> Result {
+    if block.0.contains(&0) {
+        return Err(Error::invalid(format!("an accessor cannot have blocks of range {block:?}")));
+    }
+    Ok(())
 }
 
 fn overlap(new: &Requirement, other: &Requirement) -> Error {

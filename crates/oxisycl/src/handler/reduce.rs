@@ -231,7 +231,7 @@ impl<'cg> Handler<'cg> {
         self.push_tree(n, given, into, location)
     }
 
-    fn push_reduction<const D: usize, R, K>(
+    pub(super) fn push_reduction<const D: usize, R, K>(
         &mut self,
         range: Range<D>,
         into: R,
@@ -264,7 +264,7 @@ impl<'cg> Handler<'cg> {
     }
 
     /// All launches of a reduction have the name of its kernel.
-    fn name_reduction<K>(&mut self) {
+    pub(super) fn name_reduction<K>(&mut self) {
         let name = oxisycl_image::user_name(std::any::type_name::<K>());
         self.name.get_or_insert(name.trim_end_matches("::{{closure}}"));
     }

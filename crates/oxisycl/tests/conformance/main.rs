@@ -60,6 +60,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("interop", interop::TESTS),
     ("kernel", kernel::ranges::TESTS),
     ("kernel", kernel::captures::TESTS),
+    ("argument", kernel::arguments::TESTS),
     ("kernel", kernel::errors::TESTS),
     ("kernel", kernel::panics::TESTS),
     ("kernel", kernel::prints::TESTS),

@@ -61,6 +61,7 @@ where
         launch: None,
         requirements: Vec::new(),
         library: Vec::new(),
+        arguments: Vec::new(),
         may_panic: false,
         may_print: false,
         is_paired: false,

@@ -36,6 +36,10 @@ impl<K: for<'wi> Fn(Item<'wi, 1>) + Copy> DescribeKernel for Liar<K> {
         0
     }
 
+    fn arguments(&self) -> Option<&'static oxisycl_device::argument::ArgumentType> {
+        None
+    }
+
     fn form(&self) -> u32 {
         1
     }

@@ -4,6 +4,22 @@ pub mod kernel {
     use std::any::TypeId;
     use std::marker::PhantomData;
 
+    /// Laid out as in `oxisycl-types`.
+    #[repr(C)]
+    pub struct ArgumentType {
+        pub type_name: fn() -> &'static str,
+        pub size: usize,
+        pub length: usize,
+        pub parts: &'static [ArgumentPart],
+    }
+
+    #[repr(C)]
+    pub struct ArgumentPart {
+        pub name: &'static str,
+        pub offset: usize,
+        pub part: &'static ArgumentType,
+    }
+
     pub type Entry = unsafe fn(*const u8, *const u8, *const u8);
 
     pub trait DescribeKernel {
@@ -15,6 +31,7 @@ pub mod kernel {
         fn type_name(&self) -> &'static str;
         fn form(&self) -> u32;
         fn group(&self) -> u64;
+        fn arguments(&self) -> Option<&'static ArgumentType>;
     }
 
     pub struct RangeForm<K, const D: usize>(pub PhantomData<K>);
@@ -40,6 +57,9 @@ pub mod kernel {
         }
         fn group(&self) -> u64 {
             0
+        }
+        fn arguments(&self) -> Option<&'static ArgumentType> {
+            None
         }
     }
 
@@ -67,7 +87,7 @@ pub fn launch<const D: usize, K: Fn(usize) + Copy>(_kernel: K) {
 
 #[inline(never)]
 fn describe(object: &dyn DescribeKernel, place: &'static Location<'static>) {
-    std::hint::black_box((object.entry(), object.layout(), object.type_name(), object.form(), object.group(), place));
+    std::hint::black_box((object.entry(), object.layout(), object.type_name(), object.form(), object.group(), object.arguments(), place));
 }
 
 #[derive(Clone, Copy)]

@@ -121,6 +121,109 @@ fn kernels_are_described_as_the_program_describes_them() {
     }
 }
 
+/// A kernel with two arguments behind a captured number: an array of pairs, and nothing.
+const WITH_ARGUMENTS: &str = r#"
+    mod with {
+        use super::kernel::{ArgumentPart, ArgumentType, DescribeKernel};
+        const fn leaf(type_name: fn() -> &'static str, size: usize) -> ArgumentType {
+            ArgumentType { type_name, size, length: usize::MAX, parts: &[] }
+        }
+        trait Form: Copy + 'static {
+            const TYPE: &'static ArgumentType;
+        }
+        impl Form for u8 {
+            const TYPE: &'static ArgumentType = &leaf(std::any::type_name::<u8>, 1);
+        }
+        impl Form for f64 {
+            const TYPE: &'static ArgumentType = &leaf(std::any::type_name::<f64>, 8);
+        }
+        impl Form for () {
+            const TYPE: &'static ArgumentType = &leaf(std::any::type_name::<()>, 0);
+        }
+        impl<A: Form, B: Form> Form for (A, B) {
+            const TYPE: &'static ArgumentType = &ArgumentType {
+                type_name: std::any::type_name::<Self>,
+                size: size_of::<Self>(),
+                length: usize::MAX,
+                parts: &[
+                    ArgumentPart { name: "0", offset: std::mem::offset_of!(Self, 0), part: A::TYPE },
+                    ArgumentPart { name: "1", offset: std::mem::offset_of!(Self, 1), part: B::TYPE },
+                ],
+            };
+        }
+        impl<T: Form, const N: usize> Form for [T; N] {
+            const TYPE: &'static ArgumentType = &ArgumentType {
+                type_name: std::any::type_name::<Self>,
+                size: size_of::<Self>(),
+                length: N,
+                parts: &[ArgumentPart { name: "", offset: 0, part: T::TYPE }],
+            };
+        }
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        struct Bound<K, S>(K, S);
+        impl<K, S: Form> Bound<K, S> {
+            const TYPE: &'static ArgumentType = &ArgumentType {
+                type_name: std::any::type_name::<K>,
+                size: size_of::<Self>(),
+                length: usize::MAX,
+                parts: &[
+                    ArgumentPart { name: "captures", offset: 0, part: &leaf(std::any::type_name::<K>, size_of::<K>()) },
+                    ArgumentPart { name: "", offset: std::mem::offset_of!(Self, 1), part: S::TYPE },
+                ],
+            };
+        }
+        struct With<K, S>(std::marker::PhantomData<(K, S)>);
+        impl<K: Fn(usize, S) + Copy, S: Form> DescribeKernel for With<K, S> {
+            fn type_id(&self) -> std::any::TypeId where Self: 'static { std::any::TypeId::of::<Bound<K, S>>() }
+            fn entry(&self) -> super::kernel::Entry { entry::<K, S> }
+            fn layout(&self) -> (usize, usize) { (size_of::<Bound<K, S>>(), align_of::<Bound<K, S>>()) }
+            fn type_name(&self) -> &'static str { std::any::type_name::<K>() }
+            fn form(&self) -> u32 { 1 }
+            fn group(&self) -> u64 { 0 }
+            fn arguments(&self) -> Option<&'static ArgumentType> { Some(Bound::<K, S>::TYPE) }
+        }
+        unsafe fn entry<K: Fn(usize, S) + Copy, S: Form>(block: *const u8, _: *const u8, _: *const u8) {
+            let Bound(kernel, arguments) = unsafe { *block.cast::<Bound<K, S>>() };
+            kernel(0, arguments);
+        }
+        fn launch<K: Fn(usize, S) + Copy, S: Form>(_: K, _: S) {
+            super::describe(&With::<K, S>(std::marker::PhantomData), super::Location::caller());
+        }
+        pub fn arguments(captured: u32) {
+            launch(move |i, arguments| drop(std::hint::black_box((captured, i, arguments))), ([(1u8, 2.0f64); 2], ((), 3u8)));
+        }
+    }
+    pub use with::arguments;
+"#;
+
+#[test]
+fn arguments_are_listed_as_the_program_lists_them() {
+    let toolchain = Toolchain::of_the_tests();
+    crate::llvm::load(toolchain.llvm_library()).expect("LLVM loads");
+    // It is in the module of the trait, whose implementations alone count.
+    let program =
+        include_str!("launches.rs").replace("pub mod accessor", &format!("{WITH_ARGUMENTS} pub mod accessor"));
+    for mangling in ["legacy", "v0"] {
+        let (context, bytes) = (Context::new(), Rc::new(bitcode_of(mangling, &program)));
+        let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
+        let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
+        let described = find(module, declared).expect("kernels");
+        let mut with_arguments = described.iter().filter(|described| !described.kernel.arguments.is_empty());
+        let Described { kernel, .. } = with_arguments.next().expect("a kernel with arguments");
+        assert!(with_arguments.next().is_none());
+        assert_eq!((kernel.refused_capture.clone(), kernel.parameters.size), (None, 48));
+        let list: Vec<String> = kernel.arguments.iter().map(ToString::to_string).collect();
+        let captures = "captures: oxisycl_device::with::arguments::{{closure}}, 4 bytes at 0";
+        let pair = |index: usize, at: usize| {
+            let byte = format!("0[{index}].0: u8, 1 bytes at {}", at + std::mem::offset_of!((u8, f64), 0));
+            [byte, format!("0[{index}].1: f64, 8 bytes at {}", at + std::mem::offset_of!((u8, f64), 1))]
+        };
+        let ([a, b], [c, d]) = (pair(0, 8), pair(1, 24));
+        assert_eq!(list, [captures, &a, &b, &c, &d, "1.1: u8, 1 bytes at 40"], "{mangling}");
+    }
+}
+
 #[test]
 fn without_debug_information_no_kernel_leaves_the_host() {
     let toolchain = Toolchain::of_the_tests();
@@ -142,6 +245,7 @@ const CONTRADICTION: &str = "
         fn type_name(&self) -> &'static str { std::any::type_name::<K>() }
         fn form(&self) -> u32 { 1 }
         fn group(&self) -> u64 { 0 }
+        fn arguments(&self) -> Option<&'static kernel::ArgumentType> { None }
     }
     fn lie<K: Fn(usize) + Copy, E: Fn(usize) + Copy>(_: &K, _: &E) {
         describe(&std::marker::PhantomData::<(K, E)>, Location::caller());

@@ -2,9 +2,10 @@
 
 use core::marker::PhantomData;
 
-use oxisycl_types::{HostChunk, HostEntry, HostGroup, HostWaiting, LaunchRange};
+use oxisycl_types::{ArgumentType, HostChunk, HostEntry, HostGroup, HostWaiting, LaunchRange};
 
 use super::{NdArguments, NdItem};
+use crate::argument::{Bound, DeviceForm, values};
 use crate::group::launch::{GroupKind, GroupLaunch, device_group, each_group};
 use crate::group::scope::{Group, for_positions, linear, local_position, size_of_group};
 use crate::group::shape::Shape;
@@ -67,7 +68,26 @@ where
     type Shape = S;
     type Arguments = A;
     type Kernel = K;
+    type Named = K;
     const ENTRY: HostEntry = nd_entry::<K, S, A, D>;
+}
+
+/// The form of `parallel_for_nd_range_with`.
+#[doc(hidden)]
+pub struct ByItemWith<'cg, S, A, K, P>(PhantomData<(S, A, K, P)>, PhantomData<fn(&'cg ())>);
+
+// SAFETY: the entry is for that type.
+unsafe impl<'cg, S: Shape<D>, A: NdArguments, K, P: DeviceForm, const D: usize> GroupKind<D>
+    for ByItemWith<'cg, S, A, K, P>
+where
+    K: for<'wi> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>, P::Value<'wi>) + Copy,
+{
+    type Shape = S;
+    type Arguments = A;
+    type Kernel = Bound<K, P>;
+    type Named = K;
+    const ENTRY: HostEntry = nd_entry_with::<K, S, A, P, D>;
+    const ARGUMENTS: Option<&'static ArgumentType> = Some(Bound::<K, P>::TYPE);
 }
 
 /// The host entry of a kernel over an nd-range of `D` dimensions. A chunk is a number of groups.
@@ -83,6 +103,56 @@ unsafe fn nd_entry<'cg, K, S: Shape<D>, A: NdArguments, const D: usize>(
 {
     // SAFETY: `arguments` holds such a value by contract.
     let GroupLaunch { shape, arguments, kernel } = unsafe { *arguments.cast::<GroupLaunch<S, A, K>>() };
+    // SAFETY: by the contract of this function.
+    unsafe { run_items(shape, arguments, kernel, launch, chunk) };
+}
+
+/// The host entry of a kernel with arguments over an nd-range.
+///
+/// # Safety
+/// That of [`nd_entry`] for the type `GroupLaunch<S, A, Bound<K, P>>`.
+unsafe fn nd_entry_with<'cg, K, S: Shape<D>, A: NdArguments, P: DeviceForm, const D: usize>(
+    arguments: *const u8,
+    launch: &LaunchRange,
+    chunk: &HostChunk,
+) where
+    K: for<'wi> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>, P::Value<'wi>) + Copy,
+{
+    // SAFETY: `arguments` holds such a value by contract.
+    let GroupLaunch { shape, arguments, kernel } = unsafe { *arguments.cast::<GroupLaunch<S, A, Bound<K, P>>>() };
+    let Bound { kernel, arguments: passed } = kernel;
+    // SAFETY: by the contract of this function.
+    unsafe { run_items(shape, arguments, with_values(kernel, passed), launch, chunk) };
+}
+
+/// A kernel with arguments as one without.
+///
+/// # Safety
+/// It is called inside the launch that the arguments were taken apart for.
+#[inline(always)]
+unsafe fn with_values<'cg, K, S: Shape<D>, A: NdArguments, P: DeviceForm, const D: usize>(
+    kernel: K,
+    passed: P,
+) -> impl for<'wi> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>)
+where
+    K: for<'wi> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>, P::Value<'wi>) + Copy,
+{
+    // SAFETY: by the contract of this function; the values are made for one call.
+    move |item, memory| kernel(item, memory, unsafe { values(passed) })
+}
+
+/// Runs a chunk of a launch over an nd-range, or the calling work-item of a device.
+///
+/// # Safety
+/// That of [`nd_entry`], but for its arguments.
+#[inline(always)]
+unsafe fn run_items<'cg, S: Shape<D>, A: NdArguments, const D: usize>(
+    shape: S,
+    arguments: A,
+    kernel: impl for<'wi> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>),
+    launch: &LaunchRange,
+    chunk: &HostChunk,
+) {
     let extent = shape.extent();
     let items = size_of_group(extent);
     if builtin::is_device_code() {

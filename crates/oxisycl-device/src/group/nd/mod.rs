@@ -37,7 +37,7 @@ use oxisycl_types::{HostGroup, HostPlace, HostTurn, Id, NdRange, Range};
 pub use algorithms::{NdGroup, SubGroup};
 pub use copies::GroupCopy;
 #[doc(hidden)]
-pub use launch::ByItem;
+pub use launch::{ByItem, ByItemWith};
 pub use launch::{NdExtent, NdKernel};
 pub use local::{LocalAccessor, NdArguments};
 

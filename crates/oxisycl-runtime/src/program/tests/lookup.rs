@@ -1,5 +1,7 @@
 //! Which image a kernel gets, and the errors if none.
 
+use oxisycl_types::{ArgumentPart, ArgumentType};
+
 use super::*;
 use crate::program::choose::fit;
 
@@ -221,6 +223,54 @@ fn a_kernel_that_is_launched_elsewhere_in_the_image_is_another_one() {
 }
 
 #[test]
+fn arguments_of_image_and_program_are_compared() {
+    const NUMBER: ArgumentType = ArgumentType::leaf(std::any::type_name::<f32>, 4);
+    static PAIR: ArgumentType = ArgumentType {
+        type_name: std::any::type_name::<(f32, f32)>,
+        size: 8,
+        length: ArgumentType::NO_ARRAY,
+        parts: &[
+            ArgumentPart { name: "0", offset: 0, part: &NUMBER },
+            ArgumentPart { name: "1", offset: 4, part: &NUMBER },
+        ],
+    };
+    let fixture = Fixture::gpu();
+    let descriptor = KernelDescriptor { arguments: Some(&PAIR), ..descriptor::<First>("a") };
+    let argument =
+        |path: &str, offset| Argument { path: path.to_owned(), type_name: "f32".to_owned(), offset, size: 4 };
+    let with = |arguments: Vec<Argument>| {
+        let mut image = first_image(80);
+        image.kernels[0].arguments = arguments;
+        image
+    };
+    let begin = "kernel \"a\" on device \"recording device 0\": its argument number";
+    let end = "(image target: sm_80); build both anew with `cargo sycl build`";
+    for (arguments, what) in [
+        // Two fields of the same size have changed places.
+        (
+            vec![argument("0", 4), argument("1", 0)],
+            "0 is `0: f32, 4 bytes at 4` in the image, but `0: f32, 4 bytes at 0` in the program",
+        ),
+        (vec![argument("0", 0)], "1 is none in the image, but `1: f32, 4 bytes at 4` in the program"),
+        (
+            vec![argument("0", 0), argument("1", 4), argument("2", 8)],
+            "2 is `2: f32, 4 bytes at 8` in the image, but none in the program",
+        ),
+        (
+            vec![argument("0", 0), argument("b", 4)],
+            "1 is `b: f32, 4 bytes at 4` in the image, but `1: f32, 4 bytes at 4` in the program",
+        ),
+        (vec![], "0 is none in the image, but `0: f32, 4 bytes at 0` in the program"),
+    ] {
+        let doctored = fixture.register(&[with(arguments)]);
+        assert_eq!(fixture.error(&descriptor), (ErrorCode::KernelArgument, format!("{begin} {what} {end}")));
+        fixture.unregister(doctored);
+    }
+    let _same = fixture.register(&[with(vec![argument("0", 0), argument("1", 4)])]);
+    fixture.kernel(&descriptor).unwrap();
+}
+
+#[test]
 fn a_corrupt_bundle_is_an_error_of_the_kernels_that_are_missed() {
     let fixture = Fixture::gpu();
     let mut bytes = encode_bundle(&[first_image(80)]).unwrap();
@@ -285,7 +335,12 @@ fn code_of(index: &index::Index, unit: Option<&str>) -> Result<String> {
     let query = Query {
         name: "a",
         key: KernelKey::new(descriptor.id.type_id, descriptor.id.form),
-        host: Some(HostSide { layout: descriptor.parameters, type_name: descriptor.type_name, location: None }),
+        host: Some(HostSide {
+            layout: descriptor.parameters,
+            type_name: descriptor.type_name,
+            arguments: None,
+            location: None,
+        }),
         unit: unit.and_then(|_| link_unit::of(entry as *const ())),
     };
     let choice = choose::choose(index, fixture.devices[0].as_ref(), &query)?;

@@ -1,0 +1,91 @@
+//! Random nests of arguments, as types.
+//!
+//! A nest has plain data, aligned structs, values without a size, and owners of memory of the host, in tuples, arrays and options. Most nests take
+//! less than 900 bytes of a kernel's argument block.
+
+use super::Random;
+
+/// Plain data, of which numbers come more often than once.
+const PLAIN: [&str; 24] = [
+    "u8",
+    "i8",
+    "u16",
+    "i16",
+    "u32",
+    "i32",
+    "u64",
+    "i64",
+    "u128",
+    "usize",
+    "f32",
+    "f64",
+    "bool",
+    "char",
+    "u8",
+    "u16",
+    "u32",
+    "i64",
+    "Aligned1",
+    "Aligned4",
+    "Aligned16",
+    "Aligned64",
+    "Choice",
+    "Pair<u8, u64>",
+];
+/// Owners of memory.
+const OWNERS: [&str; 9] = [
+    "Vec<u8>",
+    "Vec<Aligned16>",
+    "Box<[u32]>",
+    "Arc<[f64]>",
+    "String",
+    "Arc<str>",
+    "Box<Aligned4>",
+    "Arc<u16>",
+    "Box<str>",
+];
+const DEEPEST: usize = 4;
+
+/// The type of one nest.
+pub(super) fn nest(seed: u64) -> String {
+    let mut random = Random(seed ^ 0x6172_6775_6d65_6e74);
+    let fields = 1 + random.below(5);
+    tuple(&mut random, fields, 1)
+}
+
+fn tuple(random: &mut Random, fields: usize, depth: usize) -> String {
+    let fields: String = (0..fields).map(|_| part(random, depth) + ", ").collect();
+    format!("({fields})")
+}
+
+fn part(random: &mut Random, depth: usize) -> String {
+    if depth < DEEPEST && random.percent(45) {
+        return match random.below(4) {
+            0 => format!("[{}; {}]", part(random, depth + 1), random.pick(&[0, 1, 2, 3, 5])),
+            1 => format!("Option<{}>", part(random, depth + 1)),
+            _ => {
+                let fields = 1 + random.below(3);
+                tuple(random, fields, depth + 1)
+            }
+        };
+    }
+    match random.below(10) {
+        0 => random.pick(&["()", "PhantomData<u64>", "[u32; 0]"]).to_owned(),
+        1 => random.pick(&OWNERS).to_owned(),
+        _ => random.pick(&PLAIN).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nests_are_of_their_seeds() {
+        assert_eq!(nest(7), nest(7));
+        let all: String = (0..200).map(nest).collect();
+        for part in PLAIN.iter().chain(&OWNERS).chain(&["Option<(", "[[", "((", "; 0]", "PhantomData"]) {
+            assert!(all.contains(part), "{part}");
+        }
+    }
+}
