@@ -6,7 +6,12 @@
 //! assertions in the expansion.
 #![forbid(unsafe_code)]
 
+mod derived;
 mod device_copyable;
+mod errors;
+mod kernel_arg;
+mod options;
+mod tokens;
 
 use proc_macro::TokenStream;
 
@@ -42,4 +47,10 @@ use proc_macro::TokenStream;
 #[proc_macro_derive(DeviceCopyable, attributes(oxisycl))]
 pub fn derive_device_copyable(input: TokenStream) -> TokenStream {
     device_copyable::derive(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a struct or an enum of arguments an argument of kernels.
+#[proc_macro_derive(KernelArg, attributes(oxisycl))]
+pub fn derive_kernel_arg(input: TokenStream) -> TokenStream {
+    kernel_arg::derive(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }

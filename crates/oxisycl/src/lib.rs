@@ -78,7 +78,6 @@ pub use oxisycl_backend::{
     PartitionProperty, Priority, UsmKind, VectorWidths,
 };
 pub use oxisycl_device::atomic;
-pub use oxisycl_device::decompose;
 pub use oxisycl_device::group;
 pub use oxisycl_device::group::reduction;
 pub use oxisycl_device::math;

@@ -43,3 +43,23 @@ pub trait Deconstruct<H: LaunchHost>: KernelArg {
     /// The result is used for the launch that `host` records, and for nothing else.
     unsafe fn deconstruct(self, host: &mut H) -> Result<Self::Sent, H::Error>;
 }
+
+/// Taking an argument apart into bits of a given type. What `derive(KernelArg)` requires of fields: a bound with [`Deconstruct`] would also be one with
+/// [`KernelArg`], and hide what the compiler knows about the bits that cross.
+#[doc(hidden)]
+pub trait DeconstructTo<H: LaunchHost, S> {
+    /// What [`Deconstruct::deconstruct`] is.
+    ///
+    /// # Safety
+    /// That of [`Deconstruct::deconstruct`].
+    #[expect(clippy::missing_errors_doc, reason = "they are those of `deconstruct`")]
+    unsafe fn deconstruct_to(self, host: &mut H) -> Result<S, H::Error>;
+}
+
+impl<H: LaunchHost, A: Deconstruct<H>> DeconstructTo<H, A::Sent> for A {
+    #[inline(always)]
+    unsafe fn deconstruct_to(self, host: &mut H) -> Result<A::Sent, H::Error> {
+        // SAFETY: by the contract of this function.
+        unsafe { self.deconstruct(host) }
+    }
+}

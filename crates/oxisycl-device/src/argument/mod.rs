@@ -46,6 +46,7 @@ mod owners;
 
 use core::marker::PhantomData;
 
+pub use oxisycl_macros::KernelArg;
 pub use oxisycl_types::{ArgumentPart, ArgumentType};
 
 use crate::item::Brand;
@@ -54,6 +55,8 @@ pub use bits::Bits;
 pub(crate) use bits::plain_arguments;
 #[doc(hidden)]
 pub use bound::{Bound, RangeFormWith, SingleFormWith, values};
+#[doc(hidden)]
+pub use host::DeconstructTo;
 pub use host::{Deconstruct, LaunchHost, Part};
 pub use keep::{Copied, Keep};
 #[doc(hidden)]
@@ -115,14 +118,15 @@ impl Launch<'_> {
 
 /// How a type of the user is taken apart on the host and made anew on the device (requirements S-D16 and S-D17).
 ///
-/// Implementing [`KernelArg`] with `Sent = Rebuilt<Self>`, and [`Deconstruct`] with [`deconstruct`](Rebuilt::deconstruct), makes the type an
-/// argument. The macro [`decompose!`](crate::decompose) writes both.
+/// `#[derive(KernelArg)]` with `#[oxisycl(by_hand)]` makes the type an argument.
 ///
 /// ```
-/// use oxisycl::argument::{Decompose, Launch};
+/// use oxisycl::argument::{Decompose, KernelArg, Launch};
 /// use oxisycl::prelude::*;
 ///
 /// /// A polynomial, by its coefficients.
+/// #[derive(KernelArg)]
+/// #[oxisycl(by_hand)]
 /// struct Polynomial(Vec<f32>);
 /// /// The same in a kernel.
 /// struct OnDevice<'k>(&'k [f32]);
@@ -144,7 +148,6 @@ impl Launch<'_> {
 ///         OnDevice(coefficients)
 ///     }
 /// }
-/// oxisycl::decompose!(Polynomial);
 ///
 /// # fn main() -> oxisycl::Result {
 /// let numbers = Buffer::from_vec(vec![0.0, 1.0, 2.0])?;
@@ -219,26 +222,4 @@ impl<P: Decompose> Rebuilt<P> {
         // SAFETY: by the contract of this function.
         Ok(Self(unsafe { parts.deconstruct(host) }?, PhantomData))
     }
-}
-
-/// Makes types that implement [`Decompose`](crate::argument::Decompose) arguments of kernels.
-#[macro_export]
-macro_rules! decompose {
-    ($($name:ty),* $(,)?) => { $(
-        impl $crate::argument::KernelArg for $name {
-            type Sent = $crate::argument::Rebuilt<Self>;
-        }
-        impl<Host: $crate::argument::LaunchHost> $crate::argument::Deconstruct<Host> for $name
-        where
-            <Self as $crate::argument::Decompose>::Parts: $crate::argument::Deconstruct<Host>,
-        {
-            unsafe fn deconstruct(
-                self,
-                host: &mut Host,
-            ) -> ::core::result::Result<$crate::argument::Rebuilt<Self>, Host::Error> {
-                // SAFETY: by the contract of this function.
-                unsafe { $crate::argument::Rebuilt::deconstruct(self, host) }
-            }
-        }
-    )* };
 }

@@ -1,11 +1,12 @@
 //! Writes the implementation. Every bound and check carries the span of the field or type it is about.
 
-use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Generics, Path, parse_quote};
 
 use super::model::Element;
+use crate::tokens::located_at;
 
 pub(super) fn expand(element: &Element) -> TokenStream {
     let Element { ident, facade, .. } = element;
@@ -90,15 +91,6 @@ fn bounded(element: &Element) -> Generics {
         }
     }
     generics
-}
-
-/// The path as written, so that it resolves as before, but placed at `span`: rustc reports a missing bound at its path.
-fn located_at(path: &Path, span: Span) -> TokenStream {
-    let place = |mut token: TokenTree| {
-        token.set_span(token.span().located_at(span));
-        token
-    };
-    path.to_token_stream().into_iter().map(place).collect()
 }
 
 /// Refuses a type whose fields all have size zero. A generic type has no size yet; code that stores elements checks it.

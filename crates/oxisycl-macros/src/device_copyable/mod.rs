@@ -2,13 +2,14 @@
 
 mod expand;
 mod model;
-mod parse;
 
 use proc_macro2::TokenStream;
 
+use crate::derived;
+
 /// The tokens to add after the type, or everything that is wrong with it.
 pub(crate) fn derive(input: TokenStream) -> syn::Result<TokenStream> {
-    let input = parse::parse(input)?;
+    let input = derived::parse(input)?;
     let element = model::check(input)?;
     Ok(expand::expand(&element))
 }

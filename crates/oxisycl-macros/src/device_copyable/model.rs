@@ -2,11 +2,13 @@
 //!
 //! Invariant: an [`Element`] is a struct or an enum with at least one field or two variants, without lifetime parameters.
 
-use proc_macro2::{Ident, Span};
+use proc_macro2::Ident;
 use syn::spanned::Spanned;
-use syn::{Data, DataEnum, Error, Fields, Generics, Member, Path, Type};
+use syn::{Data, DataEnum, Fields, Generics, Member, Path, Type};
 
-use super::parse::Input;
+use crate::derived::Derived;
+use crate::errors::Errors;
+use crate::options::Options;
 
 /// A type that may implement the trait if its fields do.
 pub(super) struct Element {
@@ -30,22 +32,8 @@ pub(super) struct Shape {
     pub(super) members: Vec<Member>,
 }
 
-/// Collects what is wrong, so that the user sees all of it at once.
-#[derive(Default)]
-struct Errors(Option<Error>);
-
-impl Errors {
-    fn push(&mut self, span: Span, message: String) {
-        let error = Error::new(span, message);
-        match &mut self.0 {
-            None => self.0 = Some(error),
-            Some(errors) => errors.combine(error),
-        }
-    }
-}
-
-pub(super) fn check(input: Input) -> syn::Result<Element> {
-    let Input { item, facade, is_element_only } = input;
+pub(super) fn check(input: Derived) -> syn::Result<Element> {
+    let Derived { item, options: Options { facade, is_element_only, .. } } = input;
     let ident = item.ident;
     let mut errors = Errors::default();
     for parameter in item.generics.lifetimes() {
@@ -76,10 +64,7 @@ pub(super) fn check(input: Input) -> syn::Result<Element> {
             Vec::new()
         }
     };
-    match errors.0 {
-        None => Ok(Element { ident, generics: item.generics, fields, shapes, facade, is_element_only }),
-        Some(errors) => Err(errors),
-    }
+    errors.or(Element { ident, generics: item.generics, fields, shapes, facade, is_element_only })
 }
 
 fn check_enum(ident: &Ident, data: DataEnum, errors: &mut Errors) -> Vec<Type> {
@@ -117,7 +102,7 @@ fn types(fields: Fields) -> Vec<Type> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse::parse;
+    use crate::derived::parse;
     use super::*;
     use proc_macro2::TokenStream;
     use quote::{ToTokens, quote};

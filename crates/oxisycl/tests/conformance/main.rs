@@ -61,6 +61,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("kernel", kernel::ranges::TESTS),
     ("kernel", kernel::captures::TESTS),
     ("argument", kernel::arguments::TESTS),
+    ("argument", kernel::derived::TESTS),
     ("kernel", kernel::errors::TESTS),
     ("kernel", kernel::panics::TESTS),
     ("kernel", kernel::prints::TESTS),

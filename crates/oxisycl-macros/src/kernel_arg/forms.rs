@@ -1,0 +1,139 @@
+//! The types of fields, and the generic parameters, in each of the three types of an argument.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::spanned::Spanned;
+use syn::{GenericParam, Path, Type};
+
+use super::model::{Argument, Parts};
+use super::roles::{Structure, structure};
+use crate::tokens::{located_at, made_static, mentioned};
+
+/// Where the type of a field is named.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// In what crosses, whose parameters are what crosses for arguments.
+    Sent,
+    /// For what crosses, where parameters are arguments.
+    Host,
+    /// In the device form, whose parameters are what kernels get.
+    Device,
+}
+
+/// Generic parameters: how they are declared, how they are passed, and what they have to satisfy.
+#[derive(Default)]
+pub(super) struct Parameters {
+    pub(super) declared: Vec<TokenStream>,
+    pub(super) passed: Vec<TokenStream>,
+    pub(super) predicates: Vec<TokenStream>,
+}
+
+/// What a field has in its place in what crosses, or in the device form.
+pub(super) fn form(argument: &Argument, parts: &Parts, of: &Type, place: Place) -> TokenStream {
+    let facade = located_at(&argument.facade, of.span());
+    let leaf = |of: &dyn Fn() -> TokenStream, place| match place {
+        Place::Sent | Place::Host => {
+            let sent = located_at(&quote!(argument::Sent), of().span());
+            let of = of();
+            quote!(#facade::#sent<#of>)
+        }
+        Place::Device => {
+            let value = located_at(&quote!(argument::Value), of().span());
+            let of = of();
+            quote!(#facade::#value<'k, #of>)
+        }
+    };
+    let within = |of| form(argument, parts, of, place);
+    match structure(of, &parts.roles.arguments) {
+        Structure::Parameter(ident) => match place {
+            Place::Sent | Place::Device => ident.to_token_stream(),
+            Place::Host => leaf(&|| ident.to_token_stream(), place),
+        },
+        Structure::Tuple(fields) => {
+            let fields = fields.into_iter().map(within);
+            quote!((#(#fields,)*))
+        }
+        Structure::Array(element) => {
+            let (element, length) = (within(element), length(of));
+            quote!([#element; #length])
+        }
+        Structure::Option(value) => {
+            let value = within(value);
+            quote!(::core::option::Option<#value>)
+        }
+        Structure::Leaf => leaf(&|| made_static(of, &parts.lifetimes), place),
+    }
+}
+
+/// The length of an array type.
+fn length(of: &Type) -> TokenStream {
+    match of {
+        Type::Array(array) => array.len.to_token_stream(),
+        Type::Group(group) => length(&group.elem),
+        Type::Paren(paren) => length(&paren.elem),
+        _ => TokenStream::new(),
+    }
+}
+
+/// Whether the device form of a field ends with the call of the kernel, as far as its tokens tell.
+pub(super) fn has_leaf(parts: &Parts, of: &Type) -> bool {
+    match structure(of, &parts.roles.arguments) {
+        Structure::Parameter(_) => false,
+        Structure::Tuple(fields) => fields.into_iter().any(|field| has_leaf(parts, field)),
+        Structure::Array(part) | Structure::Option(part) => has_leaf(parts, part),
+        Structure::Leaf => true,
+    }
+}
+
+/// The parameters of what crosses, or of the device form.
+pub(super) fn parameters(argument: &Argument, parts: &Parts, place: Place) -> Parameters {
+    let Argument { facade, generics, .. } = argument;
+    let mut parameters = Parameters::default();
+    let is_host = matches!(place, Place::Host);
+    let fixed = |tokens: TokenStream| if is_host { tokens } else { made_static(tokens, &parts.lifetimes) };
+    for parameter in &generics.params {
+        let (declared, passed) = match parameter {
+            GenericParam::Lifetime(_) if !is_host => continue,
+            GenericParam::Lifetime(parameter) => {
+                let (lifetime, bounds) = (&parameter.lifetime, &parameter.bounds);
+                (quote!(#lifetime: #bounds), lifetime.to_token_stream())
+            }
+            GenericParam::Type(parameter) => {
+                let ident = &parameter.ident;
+                let bounds = parameter.bounds.iter().map(|bound| fixed(bound.to_token_stream()));
+                let is_kept = !parts.roles.arguments.contains(ident);
+                let part = parts.roles.parts.contains(ident).then(|| part_bound(facade, parts, ident)).into_iter();
+                let declared = match place {
+                    Place::Sent if !is_kept => quote!(#ident: #facade::argument::DeviceForm),
+                    Place::Device if !is_kept => quote!(#ident),
+                    _ => {
+                        let kept = is_kept.then(|| quote!('static)).into_iter();
+                        let bounds = bounds.chain(part).chain(kept);
+                        quote!(#ident: #(#bounds)+*)
+                    }
+                };
+                (declared, ident.to_token_stream())
+            }
+            GenericParam::Const(parameter) => {
+                let (ident, of) = (&parameter.ident, &parameter.ty);
+                (quote!(const #ident: #of), ident.to_token_stream())
+            }
+        };
+        parameters.declared.push(declared);
+        parameters.passed.push(passed);
+    }
+    let clause = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    let stated = clause.filter(|predicate| {
+        let is_of_lifetimes = matches!(predicate, syn::WherePredicate::Lifetime(_));
+        is_host || !is_of_lifetimes && mentioned(predicate, &parts.roles.arguments).is_empty()
+    });
+    parameters.predicates = stated.map(|predicate| fixed(predicate.to_token_stream())).collect();
+    parameters
+}
+
+/// The bound of a parameter that is the type of a part, placed at its first one.
+fn part_bound(facade: &Path, parts: &Parts, ident: &proc_macro2::Ident) -> TokenStream {
+    let is_part = |field: &&syn::Field| !mentioned(&field.ty, &[ident.clone()].into()).is_empty();
+    let span = parts.fields().find(is_part).map_or(ident.span(), |field| field.ty.span());
+    located_at(&quote!(#facade::argument::KernelArg), span)
+}

@@ -1,0 +1,29 @@
+//! `#[derive(KernelArg)]`: from the tokens of a type to what crosses for it, what a kernel gets of it, and the traits.
+//!
+//! # Type parameters
+//!
+//! One that stands for an argument is the type of a field, or of a part of a field that is a tuple, an array or an option. In what crosses it is
+//! replaced by what crosses for it, and in the device form by what the kernel gets. Kernels so do not depend on what the host passes.
+//!
+//! All others are *kept*: `T` of `Vec<T>` is the same everywhere. They are `'static`, because what crosses is.
+//!
+//! # Lifetime parameters
+//!
+//! They are those of the host, and what crosses has none. The type of a field is named there with `'static` in their place. That
+//! is a type of the same name, for which the same crosses: if not, the program does not compile.
+
+mod expand;
+mod forms;
+mod model;
+mod roles;
+
+use proc_macro2::TokenStream;
+
+use crate::derived;
+
+/// The tokens to add after the type, or everything that is wrong with it.
+pub(crate) fn derive(input: TokenStream) -> syn::Result<TokenStream> {
+    let input = derived::parse(input)?;
+    let argument = model::check(input)?;
+    Ok(expand::expand(&argument))
+}
