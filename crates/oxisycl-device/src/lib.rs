@@ -59,7 +59,7 @@ pub use element::DeviceCopyable;
 pub use item::{InItem, Inside, Item, Single};
 pub use kernel::{DescribeKernel, Kernel, RangeForm, SingleForm, SingleKernel, kernel, range_entry, single_entry};
 pub use mode::{Atomic, Loads, Mode, ModeFor, NoInit, OnlyLoads, Read, ReadWrite, Stores, Write};
-pub use oxisycl_macros::DeviceCopyable;
+pub use oxisycl_macros::{DeviceCopyable, kernel};
 pub use view::{View, ViewIter, Window};
 
 pub use oxisycl_types::{Id, NdRange, Range};

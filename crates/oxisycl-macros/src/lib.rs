@@ -1,4 +1,4 @@
-//! Derive macros of OxiSYCL.
+//! Macros of OxiSYCL.
 //!
 //! Each macro is three steps: `parse` reads the input and its attributes, `model` checks it and keeps what the expansion
 //! needs, `expand` writes the tokens. Invariant: a macro that reports an error emits nothing else, and reports everything
@@ -9,6 +9,7 @@
 mod derived;
 mod device_copyable;
 mod errors;
+mod kernel;
 mod kernel_arg;
 mod options;
 mod tokens;
@@ -53,4 +54,10 @@ pub fn derive_device_copyable(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(KernelArg, attributes(oxisycl))]
 pub fn derive_kernel_arg(input: TokenStream) -> TokenStream {
     kernel_arg::derive(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a function a kernel.
+#[proc_macro_attribute]
+pub fn kernel(options: TokenStream, function: TokenStream) -> TokenStream {
+    kernel::attribute(options.into(), function.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }

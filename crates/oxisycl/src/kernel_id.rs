@@ -7,6 +7,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use oxisycl_backend::LoadedKernel;
+use oxisycl_device::argument::{Call, KernelArg, RangeFormWith, Sent, SingleFormWith, Value};
 use oxisycl_device::group::nd::{ByItem, NdArguments, NdExtent, NdItem};
 use oxisycl_device::group::{ByGroup, Group, GroupArguments, GroupForm, Shape};
 use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
@@ -140,6 +141,38 @@ impl KernelId {
         let mut id = Self::new(&form::<K, _>(single_closure::<K>), Form::Single);
         id.name = std::any::type_name::<K>().to_owned();
         id
+    }
+
+    /// The kernel that [`launch_call`](crate::Handler::launch_call) launches for this call over a range of `D` dimensions.
+    ///
+    /// Calls with other arguments have the same one if the kernel gets the same of them.
+    ///
+    /// ```
+    /// use oxisycl::KernelId;
+    /// use oxisycl::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn greet<T: std::fmt::Display>(item: Item<1>, values: &[T]) {
+    ///     oxisycl::println!("{}", values[item.index()]);
+    /// }
+    ///
+    /// let id = KernelId::of_call(&greet(vec![1u8]));
+    /// assert!(id == KernelId::of_call(&greet(std::sync::Arc::<[u8]>::from([2, 3]))));
+    /// assert!(id != KernelId::of_call(&greet(vec![1u16])));
+    /// ```
+    pub fn of_call<const D: usize, A: KernelArg, K>(_call: &Call<A, K>) -> Self
+    where
+        K: for<'k> Fn(Item<'k, D>, Value<'k, A>) + Captured + Send + Sync,
+    {
+        Self::new(&RangeFormWith::<K, Sent<A>, D>(PhantomData), Form::Range(D as u8))
+    }
+
+    /// The kernel that [`launch_single_call`](crate::Handler::launch_single_call) launches for this call.
+    pub fn of_single_call<A: KernelArg, K>(_call: &Call<A, K>) -> Self
+    where
+        K: for<'k> Fn(Single<'k>, Value<'k, A>) + Captured + Send + Sync,
+    {
+        Self::new(&SingleFormWith::<K, Sent<A>>(PhantomData), Form::Single)
     }
 
     #[track_caller]

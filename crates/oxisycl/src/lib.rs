@@ -94,6 +94,7 @@ pub use oxisycl_types::{AccessMode, Aspect, BackendKind, DeviceType, ErrorCode};
 
 /// What most programs need.
 pub mod prelude {
+    pub use crate::argument::KernelArg;
     pub use crate::{
         Accessor, Aspect, Atomic, Buffer, BufferOptions, Chunked, Context, Device, DeviceCopyable, DeviceType, Error,
         ErrorCode, Event, Handler, HostAccessor, Id, Item, Kernel, NdRange, NoInit, Platform, Queue, Range, Read,

@@ -37,6 +37,7 @@
 
 mod bits;
 mod bound;
+mod call;
 mod host;
 mod keep;
 mod memory;
@@ -55,6 +56,9 @@ pub use bits::Bits;
 pub(crate) use bits::plain_arguments;
 #[doc(hidden)]
 pub use bound::{Bound, RangeFormWith, SingleFormWith, values};
+pub use call::Call;
+#[doc(hidden)]
+pub use call::{FirstParameter, PassedTo};
 #[doc(hidden)]
 pub use host::DeconstructTo;
 pub use host::{Deconstruct, LaunchHost, Part};

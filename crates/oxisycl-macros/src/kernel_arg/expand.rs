@@ -3,12 +3,12 @@
 mod by_hand;
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Field, Fields, Member};
 
-use super::forms::{Parameters, Place, form, has_leaf, parameters};
+use super::forms::{Parameters, Place, ends, form, parameters};
 use super::model::{Argument, Parts, Shape, docs};
 use crate::tokens::located_at;
 
@@ -21,7 +21,7 @@ pub(super) fn expand(argument: &Argument) -> TokenStream {
     let (reconstruct, deconstruct) = (expansion.reconstruct(), expansion.deconstruct());
     quote! {
         #device_form
-        #[allow(dead_code, unreachable_pub, unused_variables, clippy::all)]
+        #[allow(dead_code, trivial_bounds, unreachable_pub, unused_variables, clippy::all)]
         const _: () = {
             #sent
             #kernel_arg
@@ -44,7 +44,7 @@ impl Expansion<'_> {
         let name = self.parts.device.as_ref()?;
         let Argument { ident, vis, .. } = self.argument;
         let mut parameters = parameters(self.argument, self.parts, Place::Device);
-        if self.ends() {
+        if ends(self.parts) {
             parameters.declared.insert(0, quote!('k));
         }
         let text = format!(" What a kernel gets of [`{ident}`].");
@@ -53,7 +53,7 @@ impl Expansion<'_> {
         Some(quote! {
             #[doc = #text]
             #(#repr)*
-            #[allow(dead_code, missing_docs)]
+            #[allow(dead_code, missing_docs, trivial_bounds)]
             #vis #declaration
         })
     }
@@ -150,9 +150,9 @@ impl Expansion<'_> {
             let to = variant.clone();
             let made = shape.fields.iter().zip(&names).zip(&members).map(|((field, name), member)| {
                 let of = form(self.argument, self.parts, &field.ty, Place::Sent);
-                let facade = located_at(facade, field.ty.span());
-                let call = located_at(&quote!(argument::DeviceForm>::reconstruct(#name, launch)), field.ty.span());
-                quote!(#member: <#of as #facade::#call)
+                let made = quote!(<#of as #facade::argument::DeviceForm>::reconstruct(#name, launch));
+                let made = located_at(&made, field.ty.span());
+                quote!(#member: #made)
             });
             quote!(#sent #(:: #variant)* { #(#members: #names),* } => #device #(:: #to)* { #(#made),* })
         });
@@ -177,7 +177,7 @@ impl Expansion<'_> {
         let facade = &self.argument.facade;
         let is_own = self.parts.device.is_none();
         let name = self.parts.device.as_ref().unwrap_or(&self.argument.ident);
-        let of_call = (!is_own && self.ends()).then(|| quote!('k)).into_iter();
+        let of_call = (!is_own && ends(self.parts)).then(|| quote!('k)).into_iter();
         let passed = self.argument.generics.params.iter().filter_map(|parameter| match parameter {
             syn::GenericParam::Lifetime(_) => is_own.then(|| quote!('k)),
             syn::GenericParam::Type(parameter) if self.parts.roles.arguments.contains(&parameter.ident) => {
@@ -233,7 +233,7 @@ impl Expansion<'_> {
         let (sent, sent_of_host) = (&self.sent, self.sent_of_host());
         predicates.extend(self.parts.fields().map(|field| {
             let (of, to) = (&field.ty, self.taken_apart(field));
-            quote!(#of: #to)
+            quote_spanned!(of.span()=> #of: #to)
         }));
         let arms = self.parts.shapes.iter().map(|shape| {
             let (variant, members, names) = (shape.variant.iter(), members(shape), names(shape));
@@ -294,11 +294,6 @@ impl Expansion<'_> {
                 }
             };
         }
-    }
-
-    /// Whether the device form has the lifetime of the kernel's call.
-    fn ends(&self) -> bool {
-        self.parts.fields().any(|field| has_leaf(self.parts, &field.ty))
     }
 }
 

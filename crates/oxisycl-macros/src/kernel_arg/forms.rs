@@ -1,7 +1,7 @@
 //! The types of fields, and the generic parameters, in each of the three types of an argument.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{GenericParam, Path, Type};
 
@@ -30,24 +30,17 @@ pub(super) struct Parameters {
 
 /// What a field has in its place in what crosses, or in the device form.
 pub(super) fn form(argument: &Argument, parts: &Parts, of: &Type, place: Place) -> TokenStream {
-    let facade = located_at(&argument.facade, of.span());
-    let leaf = |of: &dyn Fn() -> TokenStream, place| match place {
-        Place::Sent | Place::Host => {
-            let sent = located_at(&quote!(argument::Sent), of().span());
-            let of = of();
-            quote!(#facade::#sent<#of>)
-        }
-        Place::Device => {
-            let value = located_at(&quote!(argument::Value), of().span());
-            let of = of();
-            quote!(#facade::#value<'k, #of>)
-        }
+    // Not at the field: what is wrong there is reported for its bound.
+    let facade = &argument.facade;
+    let leaf = |of: TokenStream| match place {
+        Place::Sent | Place::Host => quote!(#facade::argument::Sent<#of>),
+        Place::Device => quote!(#facade::argument::Value<'k, #of>),
     };
     let within = |of| form(argument, parts, of, place);
     match structure(of, &parts.roles.arguments) {
         Structure::Parameter(ident) => match place {
             Place::Sent | Place::Device => ident.to_token_stream(),
-            Place::Host => leaf(&|| ident.to_token_stream(), place),
+            Place::Host => leaf(ident.to_token_stream()),
         },
         Structure::Tuple(fields) => {
             let fields = fields.into_iter().map(within);
@@ -61,7 +54,7 @@ pub(super) fn form(argument: &Argument, parts: &Parts, of: &Type, place: Place) 
             let value = within(value);
             quote!(::core::option::Option<#value>)
         }
-        Structure::Leaf => leaf(&|| made_static(of, &parts.lifetimes), place),
+        Structure::Leaf => leaf(made_static(of, &parts.lifetimes)),
     }
 }
 
@@ -75,14 +68,11 @@ fn length(of: &Type) -> TokenStream {
     }
 }
 
-/// Whether the device form of a field ends with the call of the kernel, as far as its tokens tell.
-pub(super) fn has_leaf(parts: &Parts, of: &Type) -> bool {
-    match structure(of, &parts.roles.arguments) {
-        Structure::Parameter(_) => false,
-        Structure::Tuple(fields) => fields.into_iter().any(|field| has_leaf(parts, field)),
-        Structure::Array(part) | Structure::Option(part) => has_leaf(parts, part),
-        Structure::Leaf => true,
-    }
+/// Whether the device form ends with the call of the kernel, as far as tokens tell.
+pub(super) fn ends(parts: &Parts) -> bool {
+    let mut leaves = Vec::new();
+    parts.fields().for_each(|field| add_leaves(parts, &field.ty, &mut leaves));
+    !leaves.is_empty()
 }
 
 /// The parameters of what crosses, or of the device form.
@@ -128,7 +118,41 @@ pub(super) fn parameters(argument: &Argument, parts: &Parts, place: Place) -> Pa
         is_host || !is_of_lifetimes && mentioned(predicate, &parts.roles.arguments).is_empty()
     });
     parameters.predicates = stated.map(|predicate| fixed(predicate.to_token_stream())).collect();
+    parameters.predicates.extend(leaf_bounds(argument, parts));
     parameters
+}
+
+/// That everything is an argument which is no parameter. All types and implementations have these bounds, so that rustc reports one that is not met once, at
+/// its field, and derives nothing from it.
+///
+/// Inside an item with such a bound, rustc does not look at the implementation for what the bound is about, if that depends on a parameter. The kernel
+/// gets the argument's own type only if it does: the bound is then left to the user.
+fn leaf_bounds(argument: &Argument, parts: &Parts) -> Vec<TokenStream> {
+    let parameters = argument.generics.params.iter().filter_map(|parameter| match parameter {
+        GenericParam::Lifetime(_) => None,
+        GenericParam::Type(parameter) => Some(parameter.ident.clone()),
+        GenericParam::Const(parameter) => Some(parameter.ident.clone()),
+    });
+    let parameters = parameters.collect();
+    let mut leaves = Vec::new();
+    parts.fields().for_each(|field| add_leaves(parts, &field.ty, &mut leaves));
+    leaves.retain(|leaf| parts.device.is_some() || mentioned(leaf, &parameters).is_empty());
+    let bounds = leaves.into_iter().map(|leaf| {
+        let facade = located_at(&argument.facade, leaf.span());
+        let fixed = made_static(leaf, &parts.lifetimes);
+        quote_spanned!(leaf.span()=> #fixed: #facade::argument::KernelArg)
+    });
+    bounds.collect()
+}
+
+/// Adds what a field consists of but for parameters.
+fn add_leaves<'t>(parts: &Parts, of: &'t Type, to: &mut Vec<&'t Type>) {
+    match structure(of, &parts.roles.arguments) {
+        Structure::Parameter(_) => {}
+        Structure::Tuple(fields) => fields.into_iter().for_each(|field| add_leaves(parts, field, to)),
+        Structure::Array(part) | Structure::Option(part) => add_leaves(parts, part, to),
+        Structure::Leaf => to.push(of),
+    }
 }
 
 /// The bound of a parameter that is the type of a part, placed at its first one.

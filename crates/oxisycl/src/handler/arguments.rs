@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 use oxisycl_backend::Captures;
-use oxisycl_device::argument::{Bound, Deconstruct, DeviceForm, RangeFormWith, Sent, SingleFormWith, Value, values};
+use oxisycl_device::argument::{Bound, Call, Deconstruct, DeviceForm, RangeFormWith, Sent, SingleFormWith, Value, values};
 use oxisycl_device::group::nd::{ByItemWith, NdArguments, NdExtent, NdItem};
 use oxisycl_device::group::reduction::Reductions;
 use oxisycl_device::group::{ByGroupWith, Group, GroupArguments, GroupLaunch, Shape};
@@ -244,6 +244,54 @@ impl<'cg> Handler<'cg> {
             let kernel = unsafe { reducing::<D, R, Sent<A>, K>(kernel, arguments) };
             handler.push_reduction(range.into(), into, kernel, location)
         })
+    }
+
+    /// Runs the call of a [kernel function](macro@crate::kernel) once for each id of `range`. The function's name is the kernel's, unless the group
+    /// [has one](Self::name).
+    ///
+    /// Errors: as those of [`parallel_for_with`](Self::parallel_for_with).
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn square(item: Item<1>, numbers: Accessor<u32, 1, ReadWrite>) {
+    ///     numbers.update(item, |x| x * x);
+    /// }
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Buffer::from_vec(vec![1, 2, 3])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, ReadWrite);
+    ///     cg.launch_call(3, square(numbers))
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [1, 4, 9]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn launch_call<const D: usize, A, K>(&mut self, range: impl Into<Range<D>>, call: Call<A, K>) -> Result
+    where
+        A: Deconstruct<Handler<'cg>>,
+        K: for<'k> Fn(Item<'k, D>, Value<'k, A>) + Captured + Send + Sync + 'cg,
+    {
+        let (name, arguments, kernel) = call.into_parts();
+        self.name.get_or_insert(name);
+        self.parallel_for_with(range, arguments, kernel)
+    }
+
+    /// Runs the call of a [kernel function](macro@crate::kernel) for a single task once.
+    ///
+    /// Errors: as those of [`parallel_for_with`](Self::parallel_for_with).
+    #[track_caller]
+    pub fn launch_single_call<A, K>(&mut self, call: Call<A, K>) -> Result
+    where
+        A: Deconstruct<Handler<'cg>>,
+        K: for<'k> Fn(Single<'k>, Value<'k, A>) + Captured + Send + Sync + 'cg,
+    {
+        let (name, arguments, kernel) = call.into_parts();
+        self.name.get_or_insert(name);
+        self.single_task_with(arguments, kernel)
     }
 
     /// What crosses for the arguments of the launch that is being recorded.

@@ -1,6 +1,6 @@
 //! Shortcuts for command groups of one kernel: over work-groups without accessors, and with arguments.
 
-use oxisycl_device::argument::{Deconstruct, KernelArg, Value};
+use oxisycl_device::argument::{Call, Deconstruct, KernelArg, Value};
 use oxisycl_device::group::nd::{NdArguments, NdExtent, NdItem};
 use oxisycl_device::group::{Group, GroupArguments, Shape};
 use oxisycl_device::{Captured, Item, Single};
@@ -217,6 +217,68 @@ impl Queue {
         forbid_blocking("submit")?;
         let mut handler = Handler::new(self);
         handler.parallel_for_nd_range_with(range, memory, arguments, kernel)?;
+        handler.submit().map(Event::new)
+    }
+
+    /// Shortcut for a command group with one call of a [kernel function](macro@crate::kernel).
+    ///
+    /// Errors: as those of [`parallel_for_with`](Self::parallel_for_with).
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn scale(item: Item<1>, factors: &[f32], y: Accessor<f32, 1, ReadWrite>) {
+    ///     y.update(item, |y| factors[item.index()] * y);
+    /// }
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let y = Buffer::from_vec(vec![2.0; 3])?;
+    /// Queue::default()?.launch_call(3, scale(vec![1.0, 2.0, 3.0], y.update()))?;
+    /// assert_eq!(y.to_vec()?, [2.0, 4.0, 6.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn launch_call<const D: usize, A, K>(&self, range: impl Into<Range<D>>, call: Call<A, K>) -> Result<Event>
+    where
+        A: KernelArg + for<'cg> Deconstruct<Handler<'cg>>,
+        K: for<'k> Fn(Item<'k, D>, Value<'k, A>) + Captured + Send + Sync + 'static,
+    {
+        forbid_blocking("submit")?;
+        let mut handler = Handler::new(self);
+        handler.launch_call(range, call)?;
+        handler.submit().map(Event::new)
+    }
+
+    /// Shortcut for a command group with one call of a [kernel function](macro@crate::kernel) for a single task.
+    ///
+    /// Errors: as those of [`parallel_for_with`](Self::parallel_for_with).
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn sum(task: Single, numbers: &[u32], sum: Accessor<u32, 1, Write>) {
+    ///     sum.set_at(task, 0, numbers.iter().sum());
+    /// }
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let result = Buffer::from_vec(vec![0])?;
+    /// Queue::default()?.launch_single_call(sum(vec![1, 2, 3], result.write()))?;
+    /// assert_eq!(result.to_vec()?, [6]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn launch_single_call<A, K>(&self, call: Call<A, K>) -> Result<Event>
+    where
+        A: KernelArg + for<'cg> Deconstruct<Handler<'cg>>,
+        K: for<'k> Fn(Single<'k>, Value<'k, A>) + Captured + Send + Sync + 'static,
+    {
+        forbid_blocking("submit")?;
+        let mut handler = Handler::new(self);
+        handler.launch_single_call(call)?;
         handler.submit().map(Event::new)
     }
 }

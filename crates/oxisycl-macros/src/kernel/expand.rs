@@ -1,0 +1,150 @@
+//! Writes the function that takes arguments, and the type that has the kernel's code.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Attribute, GenericParam, Type};
+
+use super::model::Kernel;
+use crate::tokens::{located_at, made_static};
+
+pub(super) fn expand(kernel: &Kernel) -> TokenStream {
+    let (call, code) = (call(kernel), code(kernel));
+    quote!(#call #code)
+}
+
+/// Attributes that are about each of the items. All others are about the code, but for comments.
+fn is_shared(attribute: &Attribute) -> bool {
+    ["cfg", "cfg_attr", "allow", "expect", "warn", "deny", "forbid"].iter().any(|name| attribute.path().is_ident(name))
+}
+
+/// The function that takes arguments.
+fn call(kernel: &Kernel) -> TokenStream {
+    let Kernel { function, facade, token, parameters, lifetimes } = kernel;
+    let (ident, vis) = (&function.sig.ident, &function.vis);
+    let is_docs = |attribute: &&Attribute| attribute.path().is_ident("doc") || is_shared(attribute);
+    let attributes = function.attrs.iter().filter(is_docs);
+    let (declared, passed, predicates) = generics(kernel);
+    let names: Vec<&Ident> = parameters.iter().map(|parameter| &parameter.name).collect();
+    let any: Vec<Option<Ident>> = parameters
+        .iter()
+        .enumerate()
+        .map(|(index, parameter)| (!parameter.is_plain).then(|| format_ident!("Argument{index}")))
+        .collect();
+    let types = parameters.iter().zip(&any).map(|(parameter, any)| match any {
+        Some(any) => any.to_token_stream(),
+        None => parameter.of.to_token_stream(),
+    });
+    let types: Vec<TokenStream> = types.collect();
+    let any = || any.iter().flatten();
+    let declared = declared.into_iter().chain(any().map(ToTokens::to_token_stream));
+    let of_lifetimes = of_lifetimes(lifetimes);
+    let bounds = parameters.iter().filter(|parameter| !parameter.is_plain).zip(any()).map(|(parameter, argument)| {
+        let (of, span) = (&parameter.of, parameter.of.span());
+        let facade = located_at(facade, span);
+        quote_spanned!(span=> #argument: #facade::argument::PassedTo<#of_lifetimes fn(#of)>)
+    });
+    let form = {
+        let facade = located_at(facade, token.span());
+        // Without the parentheses the lifetimes would be those of the bound.
+        quote_spanned!(token.span()=> (#of_lifetimes fn(#token)): #facade::argument::FirstParameter)
+    };
+    let (closure, name) = (closure_type(kernel), ident.unraw().to_string());
+    quote! {
+        #(#attributes)*
+        #[allow(trivial_bounds, clippy::too_many_arguments, clippy::type_complexity)]
+        #vis fn #ident<#(#declared),*>(
+            #(#names: #types),*
+        ) -> #facade::argument::Call<(#(#types,)*), #closure>
+        where
+            #(#predicates,)*
+            #form,
+            #(#bounds,)*
+        {
+            #facade::argument::Call::new(#name, (#(#names,)*), #ident::closure::<#(#passed),*>())
+        }
+    }
+}
+
+/// The type that has the kernel's code. With braces or as an enum, a type can have the name of a function.
+fn code(kernel: &Kernel) -> TokenStream {
+    let Kernel { function, parameters, .. } = kernel;
+    let (ident, vis) = (&function.sig.ident, &function.vis);
+    let (shared, own): (Vec<&Attribute>, Vec<&Attribute>) =
+        function.attrs.iter().filter(|attribute| !attribute.path().is_ident("doc")).partition(|attribute| is_shared(attribute));
+    let cfg: Vec<&&Attribute> = shared.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
+    let (declared, passed, predicates) = generics(kernel);
+    let closure = closure_type(kernel);
+    let names: Vec<Ident> = (0..parameters.len()).map(|index| format_ident!("argument_{index}")).collect();
+    let mut body = function.sig.clone();
+    body.ident = format_ident!("body", span = ident.span());
+    let block = &function.block;
+    let text = format!(" The code of the kernel [`{ident}`](fn@{ident}), which other kernels call as `{ident}::body`.");
+    quote! {
+        #(#cfg)*
+        #[doc = #text]
+        #[allow(dead_code, non_camel_case_types)]
+        #vis enum #ident {}
+
+        #(#cfg)*
+        #[allow(dead_code)]
+        impl #ident {
+            /// What the kernel does.
+            #(#shared)*
+            #(#own)*
+            #[inline]
+            #vis #body #block
+
+            #[allow(clippy::type_complexity)]
+            #[inline(always)]
+            fn closure<#(#declared),*>() -> #closure
+            where
+                #(#predicates,)*
+            {
+                |token, (#(#names,)*)| Self::body::<#(#passed),*>(token, #(#names),*)
+            }
+        }
+    }
+}
+
+/// The closure's type. The lifetimes that the user left out are those of the call, as in the parameters of the function.
+fn closure_type(kernel: &Kernel) -> TokenStream {
+    let types: Vec<&Type> = kernel.parameters.iter().map(|parameter| &parameter.of).collect();
+    let (of_lifetimes, token) = (of_lifetimes(&kernel.lifetimes), &kernel.token);
+    quote! {
+        impl #of_lifetimes Fn(#token, (#(#types,)*))
+            + ::core::marker::Copy + ::core::marker::Send + ::core::marker::Sync + 'static
+    }
+}
+
+/// `for<..>` with the lifetimes that the user named.
+fn of_lifetimes(lifetimes: &std::collections::BTreeSet<Ident>) -> Option<TokenStream> {
+    let names = lifetimes.iter().map(|name| syn::Lifetime { apostrophe: name.span(), ident: name.clone() });
+    (!lifetimes.is_empty()).then(|| quote!(for<#(#names),*>))
+}
+
+/// The types and constants among the generic parameters: how they are declared, how they are passed, and what they have to satisfy.
+fn generics(kernel: &Kernel) -> (Vec<TokenStream>, Vec<TokenStream>, Vec<TokenStream>) {
+    let generics = &kernel.function.sig.generics;
+    let (mut declared, mut passed) = (Vec::new(), Vec::new());
+    for parameter in &generics.params {
+        match parameter {
+            GenericParam::Lifetime(_) => {}
+            GenericParam::Type(parameter) => {
+                let ident = &parameter.ident;
+                let bounds = parameter.bounds.iter().map(|bound| made_static(bound, &kernel.lifetimes));
+                declared.push(quote!(#ident: #(#bounds +)* 'static));
+                passed.push(ident.to_token_stream());
+            }
+            GenericParam::Const(parameter) => {
+                let (ident, of) = (&parameter.ident, &parameter.ty);
+                declared.push(quote!(const #ident: #of));
+                passed.push(ident.to_token_stream());
+            }
+        }
+    }
+    let clause = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    let predicates = clause.map(|predicate| made_static(predicate, &kernel.lifetimes)).collect();
+    (declared, passed, predicates)
+}
