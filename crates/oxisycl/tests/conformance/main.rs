@@ -62,6 +62,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("kernel", kernel::captures::TESTS),
     ("argument", kernel::arguments::TESTS),
     ("argument", kernel::derived::TESTS),
+    ("argument", kernel::functions::TESTS),
     ("kernel", kernel::errors::TESTS),
     ("kernel", kernel::panics::TESTS),
     ("kernel", kernel::prints::TESTS),

@@ -4,6 +4,7 @@ pub(crate) mod arguments;
 pub(crate) mod captures;
 pub(crate) mod derived;
 pub(crate) mod errors;
+pub(crate) mod functions;
 pub(crate) mod panics;
 pub(crate) mod prints;
 pub(crate) mod ranges;
