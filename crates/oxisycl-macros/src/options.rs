@@ -111,61 +111,61 @@ mod tests {
     #[test]
     fn the_facade_is_the_default_crate() {
         assert_eq!(facade(quote!()), ":: oxisycl");
-        assert_eq!(facade(quote!(#[oxisycl(element_only)])), ":: oxisycl");
+        assert_eq!(facade(quote! { #[oxisycl(element_only)] }), ":: oxisycl");
     }
 
     #[test]
     fn another_crate_is_named_by_a_path() {
-        assert_eq!(facade(quote!(#[oxisycl(crate = ::oxisycl_device)])), ":: oxisycl_device");
-        assert_eq!(facade(quote!(#[oxisycl(crate = crate::sycl)])), "crate :: sycl");
-        assert_eq!(facade(quote!(#[oxisycl(crate = crate,)])), "crate");
+        assert_eq!(facade(quote! { #[oxisycl(crate = ::oxisycl_device)] }), ":: oxisycl_device");
+        assert_eq!(facade(quote! { #[oxisycl(crate = crate::sycl)] }), "crate :: sycl");
+        assert_eq!(facade(quote! { #[oxisycl(crate = crate,)] }), "crate");
     }
 
     #[test]
     fn options_say_what_the_kernel_gets() {
-        assert_eq!(device(quote!(#[oxisycl(crate = ::a)])), Device::Derived);
-        assert_eq!(device(quote!(#[oxisycl(device = B)])), Device::Named(format_ident!("B")));
-        assert_eq!(device(quote!(#[oxisycl(device = Self, element_only)])), Device::Own);
-        assert_eq!(device(quote!(#[oxisycl(by_hand)] #[oxisycl(crate = ::a)])), Device::ByHand);
+        assert_eq!(device(quote! { #[oxisycl(crate = ::a)] }), Device::Derived);
+        assert_eq!(device(quote! { #[oxisycl(device = B)] }), Device::Named(format_ident!("B")));
+        assert_eq!(device(quote! { #[oxisycl(device = Self, element_only)] }), Device::Own);
+        assert_eq!(device(quote! { #[oxisycl(by_hand)] #[oxisycl(crate = ::a)] }), Device::ByHand);
     }
 
     #[test]
     fn attributes_of_others_are_left_alone() {
-        assert_eq!(facade(quote!(#[serde(rename = "b")] #[doc = "oxisycl"])), ":: oxisycl");
+        assert_eq!(facade(quote! { #[serde(rename = "b")] #[doc = "oxisycl"] }), ":: oxisycl");
     }
 
     #[test]
     fn unknown_options_are_named() {
         let expected =
             "attribute oxisycl: expected crate = path, element_only, device = Name, device = Self or by_hand, found";
-        assert_eq!(message(quote!(#[oxisycl(krate = ::a)])), format!("{expected} krate"));
-        assert_eq!(message(quote!(#[oxisycl(a::b)])), format!("{expected} a::b"));
+        assert_eq!(message(quote! { #[oxisycl(krate = ::a)] }), format!("{expected} krate"));
+        assert_eq!(message(quote! { #[oxisycl(a::b)] }), format!("{expected} a::b"));
     }
 
     #[test]
     fn each_option_is_said_once() {
         let twice = |option| format!("attribute oxisycl: expected {option} once, found it again");
-        assert_eq!(message(quote!(#[oxisycl(crate = ::a, crate = ::b)])), twice("crate"));
-        assert_eq!(message(quote!(#[oxisycl(crate = ::a)] #[oxisycl(crate = ::b)])), twice("crate"));
-        assert_eq!(message(quote!(#[oxisycl(element_only, element_only)])), twice("element_only"));
-        assert_eq!(message(quote!(#[oxisycl(device = B, device = C)])), twice("device or by_hand"));
-        assert_eq!(message(quote!(#[oxisycl(device = Self, by_hand)])), twice("device or by_hand"));
+        assert_eq!(message(quote! { #[oxisycl(crate = ::a, crate = ::b)] }), twice("crate"));
+        assert_eq!(message(quote! { #[oxisycl(crate = ::a)] #[oxisycl(crate = ::b)] }), twice("crate"));
+        assert_eq!(message(quote! { #[oxisycl(element_only, element_only)] }), twice("element_only"));
+        assert_eq!(message(quote! { #[oxisycl(device = B, device = C)] }), twice("device or by_hand"));
+        assert_eq!(message(quote! { #[oxisycl(device = Self, by_hand)] }), twice("device or by_hand"));
     }
 
     #[test]
     fn malformed_options_are_errors() {
         for attribute in [
-            quote!(#[oxisycl]),
-            quote!(#[oxisycl = "a"]),
-            quote!(#[oxisycl(crate)]),
-            quote!(#[oxisycl(crate =)]),
-            quote!(#[oxisycl(crate = "a")]),
-            quote!(#[oxisycl(crate = a<u8>)]),
-            quote!(#[oxisycl(device)]),
-            quote!(#[oxisycl(device =)]),
-            quote!(#[oxisycl(device = "B")]),
-            quote!(#[oxisycl(device = a::B)]),
-            quote!(#[oxisycl(by_hand = B)]),
+            quote! { #[oxisycl] },
+            quote! { #[oxisycl = "a"] },
+            quote! { #[oxisycl(crate)] },
+            quote! { #[oxisycl(crate =)] },
+            quote! { #[oxisycl(crate = "a")] },
+            quote! { #[oxisycl(crate = a<u8>)] },
+            quote! { #[oxisycl(device)] },
+            quote! { #[oxisycl(device =)] },
+            quote! { #[oxisycl(device = "B")] },
+            quote! { #[oxisycl(device = a::B)] },
+            quote! { #[oxisycl(by_hand = B)] },
         ] {
             assert!(options(attribute).is_err());
         }

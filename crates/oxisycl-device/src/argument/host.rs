@@ -52,7 +52,6 @@ pub trait DeconstructTo<H: LaunchHost, S> {
     ///
     /// # Safety
     /// That of [`Deconstruct::deconstruct`].
-    #[expect(clippy::missing_errors_doc, reason = "they are those of `deconstruct`")]
     unsafe fn deconstruct_to(self, host: &mut H) -> Result<S, H::Error>;
 }
 

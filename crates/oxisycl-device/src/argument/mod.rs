@@ -28,10 +28,13 @@
 //! | `Box<T>`, `Arc<T>` | `&T` |
 //! | a USM allocation by reference, a USM pointer | the USM pointer |
 //! | [`Keep`] | `()`; the value lives until the command has ended |
+//! | a struct or an enum of arguments that derives [`KernelArg`](macro@KernelArg) | a type of the same fields, of what the kernel gets of each |
 //! | a type of the user that says how, by [`Decompose`] | what it says |
 //!
 //! Arguments are taken apart in the order of their declaration. If that fails for one, the command group fails, and all values are dropped once.
 //! Work-items make their values anew, each for itself. A value is moved into the kernel, which drops it.
+//!
+//! Functions with the attribute [`kernel`](macro@crate::kernel) are kernels that are called with their arguments.
 //!
 //! References, function pointers, trait objects and raw pointers are no arguments: they are addresses of the host.
 

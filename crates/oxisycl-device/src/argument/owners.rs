@@ -43,7 +43,6 @@ pub trait BoxHost: LaunchHost {
     ///
     /// # Safety
     /// That of [`Deconstruct::deconstruct`].
-    #[expect(clippy::missing_errors_doc, reason = "they are those of the host")]
     unsafe fn pass_box<T: DeviceCopyable>(&mut self, value: Box<T>) -> Result<RawReference<T>, Self::Error>;
 }
 

@@ -102,8 +102,8 @@ fn types(fields: Fields) -> Vec<Type> {
 
 #[cfg(test)]
 mod tests {
-    use crate::derived::parse;
     use super::*;
+    use crate::derived::parse;
     use proc_macro2::TokenStream;
     use quote::{ToTokens, quote};
 

@@ -16,7 +16,7 @@ pub(super) fn expand(kernel: &Kernel) -> TokenStream {
 
 /// Attributes that are about each of the items. All others are about the code, but for comments.
 fn is_shared(attribute: &Attribute) -> bool {
-    ["cfg", "cfg_attr", "allow", "expect", "warn", "deny", "forbid"].iter().any(|name| attribute.path().is_ident(name))
+    ["cfg", "cfg_attr", "allow", "warn", "deny", "forbid"].iter().any(|name| attribute.path().is_ident(name))
 }
 
 /// The function that takes arguments.
@@ -53,7 +53,7 @@ fn call(kernel: &Kernel) -> TokenStream {
     let (closure, name) = (closure_type(kernel), ident.unraw().to_string());
     quote! {
         #(#attributes)*
-        #[allow(trivial_bounds, clippy::too_many_arguments, clippy::type_complexity)]
+        #[allow(trivial_bounds, clippy::multiple_bound_locations, clippy::too_many_arguments, clippy::type_complexity)]
         #vis fn #ident<#(#declared),*>(
             #(#names: #types),*
         ) -> #facade::argument::Call<(#(#types,)*), #closure>
@@ -71,8 +71,11 @@ fn call(kernel: &Kernel) -> TokenStream {
 fn code(kernel: &Kernel) -> TokenStream {
     let Kernel { function, parameters, .. } = kernel;
     let (ident, vis) = (&function.sig.ident, &function.vis);
-    let (shared, own): (Vec<&Attribute>, Vec<&Attribute>) =
-        function.attrs.iter().filter(|attribute| !attribute.path().is_ident("doc")).partition(|attribute| is_shared(attribute));
+    let (shared, own): (Vec<&Attribute>, Vec<&Attribute>) = function
+        .attrs
+        .iter()
+        .filter(|attribute| !attribute.path().is_ident("doc"))
+        .partition(|attribute| is_shared(attribute));
     let cfg: Vec<&&Attribute> = shared.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     let (declared, passed, predicates) = generics(kernel);
     let closure = closure_type(kernel);
@@ -96,7 +99,7 @@ fn code(kernel: &Kernel) -> TokenStream {
             #[inline]
             #vis #body #block
 
-            #[allow(clippy::type_complexity)]
+            #[allow(clippy::multiple_bound_locations, clippy::type_complexity)]
             #[inline(always)]
             fn closure<#(#declared),*>() -> #closure
             where
@@ -147,4 +150,67 @@ fn generics(kernel: &Kernel) -> (Vec<TokenStream>, Vec<TokenStream>, Vec<TokenSt
     let clause = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
     let predicates = clause.map(|predicate| made_static(predicate, &kernel.lifetimes)).collect();
     (declared, passed, predicates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::attribute;
+    use super::*;
+
+    fn expanded(function: TokenStream) -> String {
+        attribute(quote!(), function).unwrap().to_string()
+    }
+
+    #[track_caller]
+    fn assert_has(expanded: &str, part: TokenStream) {
+        let [expanded, part] = [expanded, &part.to_string()].map(|text| text.replace(' ', ""));
+        assert!(expanded.contains(&part), "{part}\nis not in\n{expanded}");
+    }
+
+    #[test]
+    fn the_closure_does_not_know_the_arguments() {
+        let expanded = expanded(quote! {
+            pub(crate) fn a<T: Copy, const N: usize>(item: Item<1>, x: [T; N], n: u8, y: &[T]) where T: Into<u8> { b() }
+        });
+        for part in [
+            quote! {
+                pub(crate) fn a<T: Copy + 'static, const N: usize, Argument0, Argument2>(x: Argument0, n: u8, y: Argument2)
+                    -> ::oxisycl::argument::Call<(Argument0, u8, Argument2,),
+                        impl Fn(Item<1>, ([T; N], u8, &[T],))
+                            + ::core::marker::Copy + ::core::marker::Send + ::core::marker::Sync + 'static>
+            },
+            quote! { Argument0: ::oxisycl::argument::PassedTo<fn([T; N])>, },
+            quote! { Argument2: ::oxisycl::argument::PassedTo<fn(&[T])>, },
+            quote! { ::oxisycl::argument::Call::new("a", (x, n, y,), a::closure::<T, N>()) },
+            quote! { pub(crate) enum a {} },
+            quote! {
+                pub(crate) fn body<T: Copy, const N: usize>(item: Item<1>, x: [T; N], n: u8, y: &[T]) where T: Into<u8> { b() }
+            },
+            quote! { fn closure<T: Copy + 'static, const N: usize>() -> impl Fn(Item<1>, ([T; N], u8, &[T],)) },
+        ] {
+            assert_has(&expanded, part);
+        }
+    }
+
+    #[test]
+    fn lifetimes_are_those_of_a_call() {
+        let expanded = expanded(quote! { fn a<'k, T: B<'k>>(item: Item<'k, 1>, x: C<'k, T>) {} });
+        for part in [
+            quote! { fn a<T: B<'static> + 'static, Argument0>(x: Argument0) },
+            quote! { (for<'k> fn(Item<'k, 1>)): ::oxisycl::argument::FirstParameter },
+            quote! { Argument0: ::oxisycl::argument::PassedTo<for<'k> fn(C<'k, T>)> },
+            quote! { impl for<'k> Fn(Item<'k, 1>, (C<'k, T>,)) },
+            quote! { fn body<'k, T: B<'k>>(item: Item<'k, 1>, x: C<'k, T>) {} },
+        ] {
+            assert_has(&expanded, part);
+        }
+    }
+
+    #[test]
+    fn attributes_go_where_they_belong() {
+        let expanded = expanded(quote! { #[doc = "a"] #[cfg(b)] #[deny(c)] #[cold] fn d(_: Single) {} });
+        assert!(expanded.starts_with(&quote! { #[doc = "a"] #[cfg(b)] #[deny(c)] }.to_string()), "{expanded}");
+        assert_has(&expanded, quote! { #[cfg(b)] #[deny(c)] #[cold] #[inline] fn body(_: Single) {} });
+        assert_has(&expanded, quote! { #[cfg(b)] #[allow(dead_code)] impl d });
+    }
 }

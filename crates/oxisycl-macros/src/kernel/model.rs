@@ -104,7 +104,8 @@ pub(super) fn check(input: Input) -> syn::Result<Kernel> {
 /// Whether the type consists of numbers and the like. Nothing but a `()` may be made of something else on the host.
 fn is_plain(of: &Type) -> bool {
     const PLAIN: [&str; 16] = [
-        "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize",
+        "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
+        "usize",
     ];
     match of {
         Type::Array(array) => is_plain(&array.elem),
@@ -162,10 +163,10 @@ mod tests {
     #[test]
     fn only_plain_functions_are_kernels() {
         for (function, found) in [
-            (quote!(const fn a(item: Item<1>) {}), "a const one"),
-            (quote!(async fn a(item: Item<1>) {}), "an async one"),
-            (quote!(unsafe fn a(item: Item<1>) {}), "one that says whether it is safe"),
-            (quote!(extern "C" fn a(item: Item<1>) {}), "an extern one"),
+            (quote! { const fn a(item: Item<1>) {} }, "a const one"),
+            (quote! { async fn a(item: Item<1>) {} }, "an async one"),
+            (quote! { unsafe fn a(item: Item<1>) {} }, "one that says whether it is safe"),
+            (quote! { extern "C" fn a(item: Item<1>) {} }, "an extern one"),
         ] {
             assert_eq!(messages(function), [format!("kernel a: expected a plain function, found {found}")]);
         }
@@ -182,11 +183,11 @@ mod tests {
             ]
         );
         assert_eq!(
-            messages(quote!(fn a() {})),
+            messages(quote! { fn a() {} }),
             ["kernel a: expected an Item or a Single as the first parameter, found no parameters"]
         );
         assert_eq!(
-            messages(quote!(fn a(&self) {})),
+            messages(quote! { fn a(&self) {} }),
             ["kernel a: expected a function that is no method, found self"]
         );
     }

@@ -35,7 +35,7 @@ mod tests {
     use quote::{ToTokens, quote};
 
     fn facade(options: TokenStream) -> syn::Result<String> {
-        let input = parse(options, quote!(fn a(item: Item<1>) {}))?;
+        let input = parse(options, quote! { fn a(item: Item<1>) {} })?;
         Ok(input.facade.into_token_stream().to_string())
     }
 
@@ -54,6 +54,6 @@ mod tests {
 
     #[test]
     fn only_functions_are_kernels() {
-        assert!(parse(quote!(), quote!(struct A;)).is_err());
+        assert!(parse(quote!(), quote! { struct A; }).is_err());
     }
 }

@@ -98,8 +98,8 @@ impl Expansion<'_> {
             let shape = &self.parts.shapes[0];
             let fields = fields(shape);
             return match &shape.fields {
-                Fields::Named(_) => quote!(struct #name<#(#declared),*> where #(#predicates),* #fields),
-                _ => quote!(struct #name<#(#declared),*> #fields where #(#predicates),*;),
+                Fields::Named(_) => quote! { struct #name<#(#declared),*> where #(#predicates),* #fields },
+                _ => quote! { struct #name<#(#declared),*> #fields where #(#predicates),*; },
             };
         }
         let variants = self.parts.shapes.iter().map(|shape| {
@@ -110,7 +110,7 @@ impl Expansion<'_> {
             };
             quote!(#(#docs)* #variant #fields #(= #discriminant)*)
         });
-        quote!(enum #name<#(#declared),*> where #(#predicates),* { #(#variants),* })
+        quote! { enum #name<#(#declared),*> where #(#predicates),* { #(#variants),* } }
     }
 
     fn kernel_arg(&self) -> TokenStream {

@@ -59,7 +59,9 @@ pub(super) fn check(input: Derived) -> syn::Result<Argument> {
                 let lifetime = &parameter.lifetime;
                 errors.push(
                     lifetime.span(),
-                    format!("argument type {ident}: expected a type that is 'static, found lifetime parameter {lifetime}"),
+                    format!(
+                        "argument type {ident}: expected a type that is 'static, found lifetime parameter {lifetime}"
+                    ),
                 );
             }
             return errors.or(Argument { ident, vis, generics, facade, parts: None });
@@ -119,8 +121,8 @@ pub(super) fn docs(attributes: &[Attribute]) -> Vec<Attribute> {
 
 #[cfg(test)]
 mod tests {
-    use crate::derived::parse;
     use super::*;
+    use crate::derived::parse;
     use proc_macro2::TokenStream;
     use quote::quote;
 
@@ -136,8 +138,8 @@ mod tests {
     #[test]
     fn fields_of_all_variants_are_collected_in_order() {
         let parts = |tokens| argument(tokens).parts.unwrap();
-        assert_eq!(parts(quote!(struct A;)).fields().count(), 0);
-        assert_eq!(parts(quote!(struct A { a: u8, b: u16 })).fields().count(), 2);
+        assert_eq!(parts(quote! { struct A; }).fields().count(), 0);
+        assert_eq!(parts(quote! { struct A { a: u8, b: u16 } }).fields().count(), 2);
         let parts = parts(quote! { enum A { B, C(u8, u16), D { e: f64 } } });
         let sizes: Vec<usize> = parts.shapes.iter().map(|shape| shape.fields.len()).collect();
         assert_eq!(sizes, [0, 2, 1]);
@@ -146,20 +148,20 @@ mod tests {
     #[test]
     fn the_device_form_has_a_name_or_is_the_type() {
         let device = |tokens| argument(tokens).parts.unwrap().device.map(|name| name.to_string());
-        assert_eq!(device(quote!(struct A;)).unwrap(), "AOnDevice");
-        assert_eq!(device(quote!(#[oxisycl(device = B)] struct A;)).unwrap(), "B");
-        assert_eq!(device(quote!(#[oxisycl(device = Self)] struct A;)), None);
+        assert_eq!(device(quote! { struct A; }).unwrap(), "AOnDevice");
+        assert_eq!(device(quote! { #[oxisycl(device = B)] struct A; }).unwrap(), "B");
+        assert_eq!(device(quote! { #[oxisycl(device = Self)] struct A; }), None);
     }
 
     #[test]
     fn unions_are_refused() {
         let message = "argument type Bits: expected a struct or an enum, found a union";
-        assert_eq!(messages(quote!(union Bits { a: u32, b: f32 })), [message]);
+        assert_eq!(messages(quote! { union Bits { a: u32, b: f32 } }), [message]);
     }
 
     #[test]
     fn what_is_taken_apart_by_hand_may_be_anything_without_lifetimes() {
-        assert!(argument(quote!(#[oxisycl(by_hand)] union A { a: u32, b: f32 })).parts.is_none());
+        assert!(argument(quote! { #[oxisycl(by_hand)] union A { a: u32, b: f32 } }).parts.is_none());
         assert_eq!(
             messages(quote! { #[oxisycl(by_hand)] struct A<'a, 'b>(&'a u8, &'b u8); }),
             [

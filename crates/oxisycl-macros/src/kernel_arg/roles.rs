@@ -36,7 +36,9 @@ impl Roles {
         let mut arguments = &parts - &kept;
         // Bounds of kept parameters are stated again for what crosses, where the host's types are unknown.
         let bounds = bounds(generics, &all);
-        while let Some(mixed) = bounds.iter().find(|bound| !bound.is_subset(&arguments) && !bound.is_disjoint(&arguments)) {
+        while let Some(mixed) =
+            bounds.iter().find(|bound| !bound.is_subset(&arguments) && !bound.is_disjoint(&arguments))
+        {
             arguments = &arguments - mixed;
         }
         Self { arguments, parts }

@@ -26,7 +26,9 @@ fn main() -> oxisycl::Result<()> {
     let numbers = Buffer::from_vec(vec![1])?;
     queue.submit(|outer| {
         let numbers = outer.access(&numbers, Read);
-        queue.submit(|inner| inner.parallel_for_with(1, Input { numbers }, |item, input| drop(input.numbers.get(item))))?;
+        queue.submit(|inner| {
+            inner.parallel_for_with(1, Input { numbers }, |item, input| drop(input.numbers.get(item)))
+        })?;
         outer.parallel_for(1, |_| ())
     })?;
     Ok(())

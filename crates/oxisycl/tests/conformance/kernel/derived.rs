@@ -406,7 +406,9 @@ impl Decompose for Fragile {
 
 #[derive(KernelArg)]
 enum Choice<A> {
-    Taken { part: A },
+    Taken {
+        part: A,
+    },
     #[expect(dead_code, reason = "an enum of one variant may have no discriminant")]
     Left,
 }
