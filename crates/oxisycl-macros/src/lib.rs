@@ -1,6 +1,6 @@
 //! Macros of OxiSYCL.
 //!
-//! Each macro is three steps: `parse` reads the input and its attributes, `model` checks it and keeps what the expansion
+//! Each macro is three steps: one reads the input and its attributes (`derived` for derives, else `parse`), `model` checks it and keeps what the expansion
 //! needs, `expand` writes the tokens. Invariant: a macro that reports an error emits nothing else, and reports everything
 //! that is wrong with the type at once. Does not know the layout of any type. What the tokens do not show is left to the trait bounds and
 //! assertions in the expansion.
@@ -85,8 +85,8 @@ pub fn derive_device_copyable(input: TokenStream) -> TokenStream {
 ///
 /// # Parameters
 ///
-/// A type parameter may stand for an argument: if it is the type of a field, or that of a part of a field that is a tuple, an array or an
-/// [`Option`]. The device form has what the kernel gets in its place, and so is the same for all arguments that give the same. It then has no bounds.
+/// A type parameter that is the type of a field stands for an argument. So does one in the type of a field that is a tuple, an array or an
+/// [`Option`]. The device form has what the kernel gets in its place, without its bounds. Arguments that give the same so have the same device form.
 ///
 /// ```
 /// # use oxisycl::prelude::*;

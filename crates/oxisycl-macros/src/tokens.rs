@@ -14,7 +14,7 @@ pub(crate) fn located_at(tokens: &impl ToTokens, span: Span) -> TokenStream {
     tokens.to_token_stream().into_iter().map(place).collect()
 }
 
-/// Those of `names` that are in the tokens, as names of types or constants.
+/// Which of `names` are in the tokens, as names of types or constants.
 pub(crate) fn mentioned(tokens: impl ToTokens, names: &BTreeSet<Ident>) -> BTreeSet<Ident> {
     fn visit(tokens: TokenStream, names: &BTreeSet<Ident>, found: &mut BTreeSet<Ident>) {
         let mut is_lifetime = false;

@@ -44,8 +44,9 @@ pub trait Deconstruct<H: LaunchHost>: KernelArg {
     unsafe fn deconstruct(self, host: &mut H) -> Result<Self::Sent, H::Error>;
 }
 
-/// Taking an argument apart into bits of a given type. What `derive(KernelArg)` requires of fields: a bound with [`Deconstruct`] would also be one with
-/// [`KernelArg`], and hide what the compiler knows about the bits that cross.
+/// Taking an argument apart into bits of a given type, which `derive(KernelArg)` requires of fields.
+///
+/// A bound with [`Deconstruct`] would also be one with [`KernelArg`], and hide what the compiler knows about the bits that cross.
 #[doc(hidden)]
 pub trait DeconstructTo<H: LaunchHost, S> {
     /// What [`Deconstruct::deconstruct`] is.

@@ -122,11 +122,11 @@ pub(super) fn parameters(argument: &Argument, parts: &Parts, place: Place) -> Pa
     parameters
 }
 
-/// That everything is an argument which is no parameter. All types and implementations have these bounds, so that rustc reports one that is not met once, at
-/// its field, and derives nothing from it.
+/// That everything is an argument which is no parameter. All types and implementations have these bounds. One that is not met is so reported once, at
+/// its field, and nothing follows from it.
 ///
-/// Inside an item with such a bound, rustc does not look at the implementation for what the bound is about, if that depends on a parameter. The kernel
-/// gets the argument's own type only if it does: the bound is then left to the user.
+/// A bound that depends on a parameter hides what the kernel gets: inside the item, rustc does not look at the implementation. If the kernel gets the
+/// argument's own type, rustc has to see that, and such bounds are left to the user.
 fn leaf_bounds(argument: &Argument, parts: &Parts) -> Vec<TokenStream> {
     let parameters = argument.generics.params.iter().filter_map(|parameter| match parameter {
         GenericParam::Lifetime(_) => None,

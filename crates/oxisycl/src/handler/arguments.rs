@@ -4,7 +4,9 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 use oxisycl_backend::Captures;
-use oxisycl_device::argument::{Bound, Call, Deconstruct, DeviceForm, RangeFormWith, Sent, SingleFormWith, Value, values};
+use oxisycl_device::argument::{
+    Bound, Call, Deconstruct, DeviceForm, RangeFormWith, Sent, SingleFormWith, Value, values,
+};
 use oxisycl_device::group::nd::{ByItemWith, NdArguments, NdExtent, NdItem};
 use oxisycl_device::group::reduction::Reductions;
 use oxisycl_device::group::{ByGroupWith, Group, GroupArguments, GroupLaunch, Shape};

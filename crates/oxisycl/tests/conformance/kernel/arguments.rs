@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use oxisycl::argument::{Bits, Copied, Decompose, Keep, Launch};
+use oxisycl::argument::{Bits, Copied, Decompose, Keep, KernelArg, Launch};
 use oxisycl::group::{Fixed1, Local};
 use oxisycl::operator::{Max, Sum};
 use oxisycl::prelude::*;
@@ -182,6 +182,8 @@ fn values_live_until_the_command_has_ended(env: &Env) {
 }
 
 /// A special type of the worked example (requirement S-D32): it is taken apart into two values, unless the first is too large.
+#[derive(KernelArg)]
+#[oxisycl(by_hand)]
 struct Special {
     small: i32,
     other: i64,
@@ -209,7 +211,6 @@ impl Decompose for Special {
         (small, other)
     }
 }
-oxisycl::decompose!(Special);
 
 fn types_say_how_they_are_taken_apart(env: &Env) {
     let numbers = Buffer::from_vec(vec![0; 3]).unwrap();
@@ -232,6 +233,8 @@ impl Drop for OnDevice {
     }
 }
 
+#[derive(KernelArg)]
+#[oxisycl(by_hand)]
 struct Counter(UsmPointer<u32>);
 
 impl Decompose for Counter {
@@ -245,7 +248,6 @@ impl Decompose for Counter {
         OnDevice(pointer)
     }
 }
-oxisycl::decompose!(Counter);
 
 fn reconstructed_values_are_dropped_by_each_work_item(env: &Env) {
     let queue = env.in_order_queue();

@@ -165,7 +165,7 @@ fn parameters_stand_for_arguments(env: &Env) {
 
 /// An element type, whose bound is stated where the type is used.
 #[derive(KernelArg)]
-struct Table<'a, T> {
+struct Table<'a, T: DeviceCopyable> {
     names: Vec<T>,
     shared: Arc<T>,
     copied: Copied<'a, T>,
