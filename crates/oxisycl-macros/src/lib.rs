@@ -1,7 +1,7 @@
 //! Macros of OxiSYCL.
 //!
-//! Each macro is three steps: one reads the input and its attributes (`derived` for derives, else `parse`), `model` checks it and keeps what the expansion
-//! needs, `expand` writes the tokens. Invariant: a macro that reports an error emits nothing else, and reports everything
+//! Each macro is three steps. The first reads the input and its attributes: `derived` for derives, else `parse`. `model` checks it and keeps what
+//! the expansion needs, and `expand` writes the tokens. Invariant: a macro that reports an error emits nothing else, and reports everything
 //! that is wrong with the type at once. Does not know the layout of any type. What the tokens do not show is left to the trait bounds and
 //! assertions in the expansion.
 #![forbid(unsafe_code)]

@@ -2,8 +2,8 @@
 //!
 //! # Type parameters
 //!
-//! One that stands for an argument is the type of a field, or a part of that type if it is a tuple, an array or an option. What crosses has what
-//! crosses for it in its place, and the device form what the kernel gets. Kernels so do not depend on what the host passes.
+//! One that is the type of a field stands for an argument. So does one in the type of a field that is a tuple, an array or an option. What crosses has
+//! what crosses for it in its place, and the device form what the kernel gets. Kernels so do not depend on what the host passes.
 //!
 //! All others are *kept*: `T` of `Vec<T>` is the same everywhere. They are `'static`, because what crosses is.
 //!
