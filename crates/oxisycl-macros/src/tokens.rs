@@ -36,16 +36,21 @@ pub(crate) fn mentioned(tokens: impl ToTokens, names: &BTreeSet<Ident>) -> BTree
 
 /// The tokens with `'static` in the place of each of the lifetimes.
 pub(crate) fn made_static(tokens: impl ToTokens, lifetimes: &BTreeSet<Ident>) -> TokenStream {
-    fn replace(tokens: TokenStream, lifetimes: &BTreeSet<Ident>) -> TokenStream {
+    with_lifetime("static", tokens, lifetimes)
+}
+
+/// The tokens with one lifetime in the place of each of the lifetimes.
+pub(crate) fn with_lifetime(name: &str, tokens: impl ToTokens, lifetimes: &BTreeSet<Ident>) -> TokenStream {
+    fn replace(name: &str, tokens: TokenStream, lifetimes: &BTreeSet<Ident>) -> TokenStream {
         let mut is_lifetime = false;
         let replaced = |token: TokenTree| {
             let was_lifetime = std::mem::replace(&mut is_lifetime, is_quote(&token));
             match token {
                 TokenTree::Ident(ident) if was_lifetime && lifetimes.contains(&ident) => {
-                    TokenTree::Ident(Ident::new("static", ident.span()))
+                    TokenTree::Ident(Ident::new(name, ident.span()))
                 }
                 TokenTree::Group(group) => {
-                    let mut inner = Group::new(group.delimiter(), replace(group.stream(), lifetimes));
+                    let mut inner = Group::new(group.delimiter(), replace(name, group.stream(), lifetimes));
                     inner.set_span(group.span());
                     TokenTree::Group(inner)
                 }
@@ -55,7 +60,7 @@ pub(crate) fn made_static(tokens: impl ToTokens, lifetimes: &BTreeSet<Ident>) ->
         tokens.into_iter().map(replaced).collect()
     }
     let tokens = tokens.to_token_stream();
-    if lifetimes.is_empty() { tokens } else { replace(tokens, lifetimes) }
+    if lifetimes.is_empty() { tokens } else { replace(name, tokens, lifetimes) }
 }
 
 /// Whether a lifetime's name follows.

@@ -7,7 +7,7 @@ use syn::{GenericParam, Path, Type};
 
 use super::model::{Argument, Parts};
 use super::roles::{Structure, structure};
-use crate::tokens::{located_at, made_static, mentioned};
+use crate::tokens::{located_at, made_static, mentioned, with_lifetime};
 
 /// Where the type of a field is named.
 #[derive(Clone, Copy)]
@@ -126,21 +126,26 @@ pub(super) fn parameters(argument: &Argument, parts: &Parts, place: Place) -> Pa
 /// its field, and nothing follows from it.
 ///
 /// A bound that depends on a parameter hides what the kernel gets: inside the item, rustc does not look at the implementation. If the kernel gets the
-/// argument's own type, rustc has to see that, and such bounds are left to the user.
+/// argument's own type, such a bound says so.
 fn leaf_bounds(argument: &Argument, parts: &Parts) -> Vec<TokenStream> {
-    let parameters = argument.generics.params.iter().filter_map(|parameter| match parameter {
+    let names = argument.generics.params.iter().filter_map(|parameter| match parameter {
         GenericParam::Lifetime(_) => None,
         GenericParam::Type(parameter) => Some(parameter.ident.clone()),
         GenericParam::Const(parameter) => Some(parameter.ident.clone()),
     });
-    let parameters = parameters.collect();
+    let names = names.collect();
     let mut leaves = Vec::new();
     parts.fields().for_each(|field| add_leaves(parts, &field.ty, &mut leaves));
-    leaves.retain(|leaf| parts.device.is_some() || mentioned(leaf, &parameters).is_empty());
     let bounds = leaves.into_iter().map(|leaf| {
         let facade = located_at(&argument.facade, leaf.span());
         let fixed = made_static(leaf, &parts.lifetimes);
-        quote_spanned!(leaf.span()=> #fixed: #facade::argument::KernelArg)
+        let is_hidden = parts.device.is_none() && !mentioned(leaf, &names).is_empty();
+        let own = is_hidden.then(|| {
+            let own = with_lifetime("oxisycl_call", leaf, &parts.lifetimes);
+            let form = quote_spanned!(leaf.span()=> #facade::argument::DeviceForm<Value<'oxisycl_call> = #own>);
+            quote_spanned!(leaf.span()=> <Sent: for<'oxisycl_call> #form>)
+        });
+        quote_spanned!(leaf.span()=> #fixed: #facade::argument::KernelArg #own)
     });
     bounds.collect()
 }

@@ -105,9 +105,16 @@ fn a_type_may_be_its_own_device_form() {
     let expanded = expanded(quote! { #[oxisycl(device = Self)] struct A<'a, B, C>(D<'a, B>, C, u8); });
     assert!(!expanded.contains("OnDevice"), "{expanded}");
     assert_has(&expanded, quote! { type Value<'k> = A<'k, B, <C as ::oxisycl::argument::DeviceForm>::Value<'k> >; });
-    // The bound of a generic field would hide that the kernel gets its type.
     assert_has(&expanded, quote! { struct ASent<B: 'static, C: ::oxisycl::argument::DeviceForm> });
-    assert_has(&expanded, quote! { where u8: ::oxisycl::argument::KernelArg; });
+    assert_has(
+        &expanded,
+        quote! {
+            where
+                D<'static, B>: ::oxisycl::argument::KernelArg<
+                    Sent: for<'oxisycl_call> ::oxisycl::argument::DeviceForm<Value<'oxisycl_call> = D<'oxisycl_call, B>>
+                >,
+        },
+    );
 }
 
 #[test]

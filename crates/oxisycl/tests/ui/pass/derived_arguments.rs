@@ -56,6 +56,12 @@ struct Input<'a> {
     numbers: Accessor<'a, u32, 1, Read>,
 }
 
+#[derive(KernelArg)]
+#[oxisycl(device = Self)]
+struct Inputs<'a, T, const D: usize> {
+    numbers: Accessor<'a, T, D, Read>,
+}
+
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
     let numbers = Buffer::from_vec(vec![1u32])?;
@@ -73,7 +79,10 @@ fn main() -> oxisycl::Result<()> {
     queue.parallel_for_with(1, own::Renamed { a: 1, b: vec![1] }, |_, own::InKernels { a, b }| assert_eq!([a], b))?;
     queue.submit(|cg| {
         let numbers = cg.access(&numbers, Read);
-        cg.parallel_for_with(1, Input { numbers }, |item, input| assert_eq!(input.numbers.get(item), 5))
+        let arguments = (Input { numbers }, Inputs { numbers });
+        cg.parallel_for_with(1, arguments, |item, (one, other)| {
+            assert_eq!(one.numbers.get(item), other.numbers.get(item))
+        })
     })?;
     queue.wait()
 }
