@@ -4,11 +4,9 @@ use core::cell::Cell;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
-use core::ops::{Index, IndexMut};
 
 use oxisycl_types::{AccessMode, Id, Range};
 
-use crate::advice::AccessorIndex;
 use crate::bounds::{checked_position, outside, position};
 use crate::builtin;
 use crate::item::Brand;
@@ -88,9 +86,12 @@ impl<'cg, T, const D: usize, M> Accessor<'cg, T, D, M> {
         }
     }
 
-    /// The same accessor, for other tokens of its command group.
+    /// An accessor with the lifetime of a call of a kernel, or without one.
+    ///
+    /// # Safety
+    /// Only launches of the accessor's command group use it.
     #[inline(always)]
-    pub(crate) fn with_brand<'k>(self) -> Accessor<'k, T, D, M> {
+    pub(crate) unsafe fn with_brand<'k>(self) -> Accessor<'k, T, D, M> {
         let Self { first, range, pitch, offset, .. } = self;
         Accessor { first, range, pitch, offset, brand: PhantomData, mode: PhantomData }
     }
@@ -480,19 +481,6 @@ impl<T: crate::AtomicElement, const D: usize> Accessor<'_, T, D, Atomic> {
     #[track_caller]
     pub(crate) fn atomic_element(self, index: impl Into<Id<D>>) -> *mut T {
         self.element(index.into().0)
-    }
-}
-
-impl<T, const D: usize, M, I: AccessorIndex> Index<I> for Accessor<'_, T, D, M> {
-    type Output = T;
-    fn index(&self, index: I) -> &T {
-        index.never()
-    }
-}
-
-impl<T, const D: usize, M, I: AccessorIndex> IndexMut<I> for Accessor<'_, T, D, M> {
-    fn index_mut(&mut self, index: I) -> &mut T {
-        index.never()
     }
 }
 

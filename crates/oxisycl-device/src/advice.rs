@@ -2,6 +2,10 @@
 //!
 //! User code does not name them. Each either holds for exactly what the language's own bound holds for, or for nothing at all.
 
+use core::ops::{Index, IndexMut};
+
+use crate::Accessor;
+
 /// What a kernel may capture: values that are copied, bit by bit. The same as `Copy`, with a message of its own.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
@@ -39,4 +43,17 @@ impl<T: bytemuck::AnyBitPattern> AnyBits for T {}
 pub trait AccessorIndex {
     /// What an index would give. There is nothing to call it with.
     fn never<R>(&self) -> R;
+}
+
+impl<T, const D: usize, M, I: AccessorIndex> Index<I> for Accessor<'_, T, D, M> {
+    type Output = T;
+    fn index(&self, index: I) -> &T {
+        index.never()
+    }
+}
+
+impl<T, const D: usize, M, I: AccessorIndex> IndexMut<I> for Accessor<'_, T, D, M> {
+    fn index_mut(&mut self, index: I) -> &mut T {
+        index.never()
+    }
 }

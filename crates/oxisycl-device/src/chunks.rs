@@ -26,10 +26,14 @@ impl<T, const D: usize, M> Clone for Chunked<'_, T, D, M> {
 impl<T, const D: usize, M> Copy for Chunked<'_, T, D, M> {}
 
 impl<T, const D: usize, M> Chunked<'_, T, D, M> {
-    /// The same accessor, for other tokens of its command group.
+    /// An accessor with the lifetime of a call of a kernel, or without one.
+    ///
+    /// # Safety
+    /// Only launches of the accessor's command group use it.
     #[inline(always)]
-    pub(crate) fn with_brand<'k>(self) -> Chunked<'k, T, D, M> {
-        Chunked { accessor: self.accessor.with_brand(), block: self.block }
+    pub(crate) unsafe fn with_brand<'k>(self) -> Chunked<'k, T, D, M> {
+        // SAFETY: by the contract of this function.
+        Chunked { accessor: unsafe { self.accessor.with_brand() }, block: self.block }
     }
 }
 

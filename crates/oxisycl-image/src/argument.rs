@@ -1,4 +1,4 @@
-//! The list of what a launch passes to a kernel with arguments (requirement S-D15).
+//! The list of what a launch passes to a kernel with arguments.
 
 use std::fmt;
 
@@ -139,7 +139,7 @@ mod tests {
     const BYTE: ArgumentType = ArgumentType::leaf(type_name::<u8>, 1);
     const WORD: ArgumentType = ArgumentType::leaf(type_name::<u32>, 4);
 
-    /// The shape of the worked example (requirement S-D32): a number, a type of two parts, and an array of two of those.
+    /// The shape of the worked example: a number, a type of two parts, and an array of two of those.
     #[repr(C)]
     struct Example {
         number: u8,

@@ -1,8 +1,8 @@
 //! Kernel identities, parameter layouts, and the container for device images.
 //!
-//! Owns what the runtime and the device compiler must agree on: how a kernel is identified ([`KernelId`]), what its argument
-//! block looks like ([`ParameterLayout`]), and consists of ([`Argument`]). Owns how an image that holds compiled kernels is laid out, and what a panic on a device
-//! says ([`PanicSite`]).
+//! Owns what the runtime and the device compiler must agree on: how a kernel is identified ([`KernelId`]), and what
+//! its argument block is ([`ParameterLayout`], [`Argument`]). Owns how an image that holds compiled kernels is laid out, and what
+//! a panic on a device says ([`PanicSite`]).
 //! Invariant: decoding never trusts a length in the input. Does not load, compile or run anything.
 #![forbid(unsafe_code)]
 

@@ -19,7 +19,7 @@ use crate::buffer::{BufferAccess, ChunkedAccess};
 use crate::usm::{UsmPointer, UsmSlice};
 use crate::{Buffer, DeviceCopyable, Error, Handler, Placeholder, Read, Result};
 
-/// What crosses to a device for arguments of a type, in the order of declaration: the list of requirement S-D15.
+/// What crosses to a device for arguments of a type, in the order of declaration.
 ///
 /// A launch passes these behind what the kernel captures, so that their offsets begin where the captures end. The device compiler makes the
 /// same list for the image. Both are compared at the first launch. `cargo sycl inspect` and traces show them.

@@ -7,8 +7,8 @@ use crate::DeviceCopyable;
 
 /// A value that crosses bit by bit. Everything that derives `DeviceCopyable` does so without it.
 ///
-/// A type that implements [`DeviceCopyable`] by hand is passed and captured inside a `Bits`, because only its author knows that its
-/// addresses, if it has some, mean something on the device (requirement S-D24).
+/// A type that implements [`DeviceCopyable`] by hand is passed and captured inside a `Bits`. If it has addresses, only its author knows that
+/// they mean something on the device.
 ///
 /// ```
 /// use oxisycl::argument::Bits;
@@ -27,7 +27,7 @@ use crate::DeviceCopyable;
 /// let numbers = Buffer::from_vec(vec![0; 2])?;
 /// let word = Word { float: 1.0 };
 /// // SAFETY: any bits are a `u32`.
-/// let kernel = |item, (word, numbers): (Word, Accessor<u32, 1, Write>)| numbers.set(item, unsafe { word.bits });
+/// let kernel = |item: Item<1>, (word, numbers): (Word, Accessor<u32, 1, Write>)| numbers.set(item, unsafe { word.bits });
 /// Queue::default()?.parallel_for_with(2, (Bits(word), numbers.write()), kernel)?;
 /// assert_eq!(numbers.to_vec()?, [0x3f80_0000; 2]);
 /// # Ok(())

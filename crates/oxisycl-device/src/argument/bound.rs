@@ -10,7 +10,7 @@ use super::{DeviceForm, Launch};
 use crate::kernel::{DescribeKernel, run_range, run_single};
 use crate::{Item, Single};
 
-/// A kernel, and the arguments that each call gets. What the kernel captures comes first (requirement S-D19).
+/// A kernel, and the arguments that each call gets. What the kernel captures comes first.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Bound<K, S> {

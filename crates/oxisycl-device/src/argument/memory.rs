@@ -35,7 +35,8 @@ impl<T, const D: usize, M> RawAccessor<T, D, M> {
     /// It is passed to a launch of the accessor's command group, and to no other.
     #[inline(always)]
     pub unsafe fn new(accessor: Accessor<'_, T, D, M>) -> Self {
-        Self(accessor.with_brand())
+        // SAFETY: by the contract of this function.
+        Self(unsafe { accessor.with_brand() })
     }
 }
 
@@ -47,7 +48,8 @@ unsafe impl<T: DeviceCopyable, const D: usize, M: 'static> DeviceForm for RawAcc
 
     #[inline(always)]
     unsafe fn reconstruct<'k>(self, _launch: Launch<'k>) -> Accessor<'k, T, D, M> {
-        self.0.with_brand()
+        // SAFETY: by the contract of this function, and that of `new`.
+        unsafe { self.0.with_brand() }
     }
 }
 
@@ -64,7 +66,8 @@ impl<T, const D: usize, M> RawChunked<T, D, M> {
     /// It is passed to a launch of the accessor's command group, and to no other.
     #[inline(always)]
     pub unsafe fn new(chunked: Chunked<'_, T, D, M>) -> Self {
-        Self(chunked.with_brand())
+        // SAFETY: by the contract of this function.
+        Self(unsafe { chunked.with_brand() })
     }
 }
 
@@ -76,7 +79,8 @@ unsafe impl<T: DeviceCopyable, const D: usize, M: 'static> DeviceForm for RawChu
 
     #[inline(always)]
     unsafe fn reconstruct<'k>(self, _launch: Launch<'k>) -> Chunked<'k, T, D, M> {
-        self.0.with_brand()
+        // SAFETY: by the contract of this function, and that of `new`.
+        unsafe { self.0.with_brand() }
     }
 }
 

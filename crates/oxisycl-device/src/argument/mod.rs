@@ -123,7 +123,7 @@ impl Launch<'_> {
     }
 }
 
-/// How a type of the user is taken apart on the host and made anew on the device (requirements S-D16 and S-D17).
+/// How a type of the user is taken apart on the host and made anew on the device.
 ///
 /// `#[derive(KernelArg)]` with `#[oxisycl(by_hand)]` makes the type an argument.
 ///

@@ -35,8 +35,8 @@ impl<T: DeviceCopyable> KernelArg for Arc<T> {
     type Sent = RawReference<T>;
 }
 
-/// A host that passes boxes. To the rules of coherence a `Box<T>` is like its `T`, so that only this crate can implement a trait of its own for
-/// both, and a host in another crate.
+/// A host that passes boxes. For the rules of coherence a `Box<T>` is like its `T`. A host in another crate cannot implement
+/// [`Deconstruct`] for it.
 #[doc(hidden)]
 pub trait BoxHost: LaunchHost {
     /// What [`Deconstruct::deconstruct`] of the box is.

@@ -9,8 +9,8 @@ pub(crate) struct Seeds {
 }
 
 impl Seeds {
-    /// The seeds that a text lists: numbers and ranges like `100..200`, with spaces between, with `groups:` before those of kernels over groups and
-    /// `arguments:` before those of nests of arguments. The rest of a line behind `#` is left out.
+    /// The seeds that a text lists: numbers and ranges like `100..200`, with spaces between. `groups:` stands before those of kernels over groups,
+    /// and `arguments:` before those of nests of arguments. The rest of a line behind `#` is left out.
     ///
     /// # Errors
     /// What is neither.

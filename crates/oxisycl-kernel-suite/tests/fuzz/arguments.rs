@@ -216,7 +216,7 @@ impl<T: Digested> Digested for Option<T> {
 }
 impl<T: Random> Random for Option<T> {
     fn random(next: &mut dyn FnMut() -> u64) -> Self {
-        (next() % 3 > 0).then(|| T::random(next))
+        (!next().is_multiple_of(3)).then(|| T::random(next))
     }
 }
 

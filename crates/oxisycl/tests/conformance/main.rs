@@ -12,6 +12,7 @@ mod reduce;
 mod support;
 
 mod accessor;
+mod argument;
 mod atomic;
 mod blocking;
 mod buffer;
@@ -60,9 +61,10 @@ const AREAS: &[(&str, &[Test])] = &[
     ("interop", interop::TESTS),
     ("kernel", kernel::ranges::TESTS),
     ("kernel", kernel::captures::TESTS),
-    ("argument", kernel::arguments::TESTS),
-    ("argument", kernel::derived::TESTS),
-    ("argument", kernel::functions::TESTS),
+    ("argument", argument::passing::TESTS),
+    ("argument", argument::derived::TESTS),
+    ("argument", argument::example::TESTS),
+    ("argument", argument::functions::TESTS),
     ("kernel", kernel::errors::TESTS),
     ("kernel", kernel::panics::TESTS),
     ("kernel", kernel::prints::TESTS),

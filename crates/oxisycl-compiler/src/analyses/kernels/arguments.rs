@@ -8,7 +8,6 @@ use oxisycl_types::{ArgumentPart, ArgumentType};
 use super::{text_of, unreadable};
 use crate::error::CompileError;
 use crate::llvm::{Layout, Module, Opcode, TypeKind, Value, ValueKind};
-use crate::symbols::path;
 
 /// Deepest nest of arguments that is read. A type is no part of itself, so that this only ends the reading of damaged constants.
 const MAX_DEPTH: usize = 64;
@@ -90,15 +89,11 @@ impl<'c> Reader<'_, 'c> {
     }
 }
 
-/// The name that a function for it returns, or that of the type in the function's symbol if its code is in another crate.
+/// The name that a function for it returns; `_` if the code of that is in another crate.
 fn name_of_type(evaluated: &Module<'_>, function: Value<'_>) -> String {
     let returned = super::returned(evaluated, function.name()).ok();
     let name = returned.and_then(|name| text_of(name.element(0)?, name.element(1)?.integer()? as usize));
-    name.map(str::to_owned).unwrap_or_else(|| {
-        let path = path(function.name());
-        let argument = path.split_once("type_name::<").and_then(|(_, rest)| rest.strip_suffix('>'));
-        argument.unwrap_or("_").to_owned()
-    })
+    name.unwrap_or("_").to_owned()
 }
 
 /// The bytes of a constant, and the addresses in it.

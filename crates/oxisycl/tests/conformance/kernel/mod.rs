@@ -1,10 +1,7 @@
 //! Kernels: index spaces, what they capture, and what is refused or reported (F1 to F3, F5, F12, E1).
 
-pub(crate) mod arguments;
 pub(crate) mod captures;
-pub(crate) mod derived;
 pub(crate) mod errors;
-pub(crate) mod functions;
 pub(crate) mod panics;
 pub(crate) mod prints;
 pub(crate) mod ranges;

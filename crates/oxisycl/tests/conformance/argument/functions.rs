@@ -54,7 +54,7 @@ pub(crate) mod inner {
 
     /// Has lifetimes and constants, patterns, and a mode that the caller chooses.
     #[kernel]
-    pub(in crate::kernel) fn generic<'k, T, M, const N: usize>(
+    pub(in crate::argument) fn generic<'k, T, M, const N: usize>(
         item: Item<'k, 2>,
         (a, _): (f32, u8),
         row: [T; N],

@@ -414,7 +414,7 @@ fn reductions_get_arguments(env: &Env) {
         })
     });
     event.unwrap();
-    let value = |i: u64| 3 + i * if i % 2 == 0 { 1 } else { 10 };
+    let value = |i: u64| 3 + i * if i.is_multiple_of(2) { 1 } else { 10 };
     assert_eq!(sum.to_vec().unwrap(), [(0..n as u64).map(value).sum::<u64>()]);
     assert_eq!(largest.to_vec().unwrap(), [(0..n as u64).map(value).max().unwrap()]);
 }
