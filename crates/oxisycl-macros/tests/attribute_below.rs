@@ -16,7 +16,7 @@ fn program(seen: &str, real: &str) -> String {
         "pub unsafe trait DeviceCopyable: Copy + 'static {{}}
         unsafe impl DeviceCopyable for u64 {{}}
         #[derive(Clone, Copy, oxisycl_macros::DeviceCopyable)]
-        #[oxisycl(crate = crate)]
+        #[oxisycl(crate = crate, element_only)]
         #[swap::swap({real})]
         {seen}
         fn main() {{}}"
