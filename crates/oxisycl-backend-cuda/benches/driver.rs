@@ -120,15 +120,15 @@ impl Completion for Counter {
 impl Counter {
     /// Waits as the runtime does: helping, then sleeping a little.
     fn wait(&self, queue: &Arc<dyn Queue>, n: u64) {
-        let _guard = queue.begin_help();
         let mut idle = Instant::now();
-        while self.0.load(Ordering::Acquire) < n {
-            if queue.help() {
+        queue.help(&mut |has_helped| {
+            if has_helped {
                 idle = Instant::now();
             } else if idle.elapsed() > Duration::from_micros(20) {
                 std::thread::sleep(Duration::from_micros(5));
             }
-        }
+            self.0.load(Ordering::Acquire) < n
+        });
     }
 }
 
@@ -259,7 +259,7 @@ fn copies(device: &Arc<dyn Device>, bare: &Bare) {
     let queue = create_queue(device, &QueueOptions { in_order: true, ..QueueOptions::default() }).expect("a queue");
     let (copy, synchronize) = (bare.copier(), bare.synchronizer());
     let row = |memory, pointer| PitchedBox { memory, pointer, row_pitch: 0, slice_pitch: 0 };
-    let ends = [row(MemoryId::HOST, host.as_ptr()), row(memory.id(), near.as_ptr())];
+    let ends = [row(MemoryId::HOST, host.as_ptr()), row(device.info().memory.id, near.as_ptr())];
     for (name, [source, target]) in [("copy to the device", ends), ("copy to the host", [ends[1], ends[0]])] {
         let ours = || {
             let counter = Arc::new(Counter::default());

@@ -12,7 +12,7 @@ use crate::device::CudaDevice;
 use crate::device_state::DeviceState;
 use crate::error::version_text;
 use crate::info::{Facts, LEAST_SM, device_info};
-use crate::peers::Peers;
+use crate::peers::{self, Peers};
 use crate::stack::call_stack_from_env;
 use crate::sys::{self, Driver, LoadFailure};
 
@@ -76,10 +76,6 @@ impl CudaBackend {
 }
 
 impl Backend for CudaBackend {
-    fn kind(&self) -> BackendKind {
-        BackendKind::Cuda
-    }
-
     fn platforms(&self) -> Result<Vec<Arc<Platform>>, BackendError> {
         self.platform.get_or_init(|| self.open()).clone().map(|platform| platform.into_iter().collect())
     }
@@ -89,31 +85,46 @@ fn open_devices(driver: &Arc<Driver>, call_stack: usize) -> Result<Vec<Arc<dyn D
     let mut count = 0;
     // SAFETY: writes a number.
     unsafe { driver.device_get_count(&raw mut count) }.map_err(|error| error.to_backend(driver))?;
-    let peers = Arc::new(Peers::default());
     let first_loss = FirstLoss::default();
-    let mut contexts = Vec::new();
-    let mut devices: Vec<Arc<dyn Device>> = Vec::new();
+    // A device that cannot be used does not take the others with it.
+    let leave_out = |ordinal, reason: String| tracing::debug!("CUDA device {ordinal} is left out: {reason}");
+    let (mut contexts, mut opened) = (Vec::new(), Vec::new());
     for ordinal in 0..count {
-        // A device that cannot be used does not take the others with it.
-        match open_device(driver, ordinal, &peers, &first_loss, call_stack) {
-            Ok((context, device)) => {
-                contexts.push(context);
-                devices.push(Arc::new(device));
+        match open_context(driver, ordinal, &first_loss, call_stack) {
+            Ok((context, facts)) => {
+                contexts.push(context.clone());
+                opened.push((ordinal, context, facts));
             }
-            Err(reason) => tracing::debug!("CUDA device {ordinal} is left out: {reason}"),
+            Err(reason) => leave_out(ordinal, reason),
         }
     }
-    peers.set(&contexts);
+    let peers = Arc::new(Peers::new(&contexts));
+    let mut devices: Vec<Arc<dyn Device>> = Vec::new();
+    for (ordinal, context, facts) in opened {
+        let open = || {
+            let mut info = device_info(driver, context.device, &facts).map_err(|error| error.to_backend(driver))?;
+            info.memory.id = context.memory;
+            info.peer_memories = peers::memories(&context, &contexts);
+            Ok::<_, BackendError>(CudaDevice::new(
+                DeviceState::new(context, peers.clone(), facts.has_managed_memory)?,
+                info,
+            ))
+        };
+        match open() {
+            Ok(device) => devices.push(Arc::new(device)),
+            Err(error) => leave_out(ordinal, error.to_string()),
+        }
+    }
     Ok(devices)
 }
 
-fn open_device(
+/// The context of a device. The error says why the device cannot be used.
+fn open_context(
     driver: &Arc<Driver>,
     ordinal: c_int,
-    peers: &Arc<Peers>,
     first_loss: &FirstLoss,
     call_stack: usize,
-) -> Result<(Arc<Context>, CudaDevice), String> {
+) -> Result<(Arc<Context>, Facts), String> {
     let to_text = |error: crate::error::DriverError| error.to_backend(driver).to_string();
     let mut device = 0;
     // SAFETY: writes a handle; the ordinal is below the count.
@@ -128,10 +139,6 @@ fn open_device(
     if !facts.has_unified_addressing {
         return Err(format!("\"{}\" has no unified addressing", facts.name));
     }
-    let info = device_info(driver, device, &facts).map_err(to_text)?;
     let context = Context::new(driver.clone(), device, facts.name.clone(), first_loss.clone(), call_stack);
-    let context = Arc::new(context.map_err(to_text)?);
-    let state = DeviceState::new(context.clone(), peers.clone(), facts.has_managed_memory);
-    let state = state.map_err(|error| error.to_string())?;
-    Ok((context, CudaDevice::new(state, info)))
+    Ok((Arc::new(context.map_err(to_text)?), facts))
 }

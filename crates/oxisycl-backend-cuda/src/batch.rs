@@ -113,9 +113,11 @@ pub(crate) fn set_up(lane: &CudaLane, batching: Batching, has_profiling: bool) {
     };
     ring.part.batch.mode = mode;
     lane.stream.launcher.lock().sizes = if mode == Mode::Always { Sizes::ForTests } else { Sizes::Many };
-    if mode == Mode::On {
-        device.holds_back.store(true, Ordering::SeqCst);
-    }
+}
+
+/// Whether the stream holds kernels until the flusher thread launches them.
+pub(crate) fn holds_back(lane: &CudaLane) -> bool {
+    lane.lock_ring().part.batch.mode == Mode::On
 }
 
 /// Holds a small kernel behind others that are held. Returns whether it does. The context need not be current.

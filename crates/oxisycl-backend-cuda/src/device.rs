@@ -1,18 +1,13 @@
 //! One GPU.
 
-use std::ffi::c_void;
-use std::ptr;
 use std::sync::{Arc, Weak};
 
-use oxisycl_backend::{
-    BackendError, Device, DeviceInfo, LoadedKernel, Memory, MemoryId, Module, NativeHandle, Queue, QueueOptions,
-};
+use oxisycl_backend::{BackendError, Device, DeviceInfo, LoadedKernel, Memory, Module, Queue, QueueOptions};
 use oxisycl_image::DeviceImage;
 
 use crate::device_state::DeviceState;
 use crate::lane;
 use crate::module::CudaModule;
-use crate::native;
 use crate::sys::code;
 
 pub(crate) struct CudaDevice {
@@ -42,12 +37,6 @@ unsafe impl Device for CudaDevice {
         Ok(Arc::new(lane::create_queue(&self.state, *options)?))
     }
 
-    fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
-        let reaches = |memory| self.state.memory.peers.can_reach(&self.state.context, memory);
-        reaches(source) && reaches(target)
-    }
-
-    // There are no binaries: the driver keeps what it has compiled, in a cache of its own.
     unsafe fn load(&self, image: &DeviceImage, _binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {
         if !self.info.image_targets.contains(&image.target) {
             let what = format!("device images for {}", image.target);
@@ -72,15 +61,6 @@ unsafe impl Device for CudaDevice {
             })
         })?;
         Ok(Arc::new(ModuleHandle(Arc::new(Used { module: Arc::new(module), device: Arc::downgrade(&self.state) }))))
-    }
-
-    fn native_handle(&self, handle: NativeHandle) -> Option<*mut c_void> {
-        match handle {
-            NativeHandle::Device => {
-                native::native_device(self).map(|number| ptr::without_provenance_mut(number as usize))
-            }
-            NativeHandle::Context => native::native_context(self),
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The state that all queues of one device share: the context, its memory and pools, and the lanes.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -28,8 +29,6 @@ pub(crate) struct DeviceState {
     pub(crate) fill_kernels: FillKernels,
     /// The number of multiprocessors.
     pub(crate) n_processors: u64,
-    /// Whether a queue was made whose streams hold kernels.
-    pub(crate) holds_back: AtomicBool,
     /// Whether a lane may have held kernels for the flusher thread.
     pub(crate) is_holding: Padded<AtomicBool>,
     /// Whether code outside of this backend has the context: work that it puts on the device may have to come after held kernels.
@@ -55,7 +54,6 @@ impl DeviceState {
         asked.map_err(fail)?;
         let state = Arc::new(Self {
             n_processors: u64::try_from(n_processors).unwrap_or(1),
-            holds_back: AtomicBool::new(false),
             is_holding: Padded::default(),
             is_shared: AtomicBool::new(false),
             memory: Arc::new(memory),
@@ -77,14 +75,14 @@ impl DeviceState {
         Ok(state)
     }
 
-    /// Declares that code outside of this backend may put work on the device. No kernel is held from now on.
-    pub(crate) fn share(&self) {
+    /// The context, for code outside of this backend that may put work on the device. No kernel is held from now on.
+    pub(crate) fn share(&self) -> *mut c_void {
         self.is_shared.store(true, Ordering::SeqCst);
         // In a forked child the locks may be held for ever.
-        if self.context.is_foreign() {
-            return;
+        if !self.context.is_foreign() {
+            self.lanes.all().iter().for_each(|lane| batch::turn_off(lane));
         }
-        self.lanes.all().iter().for_each(|lane| batch::turn_off(lane));
+        self.context.raw.0
     }
 
     /// Called when a module is about to be unloaded: releases the streams' graphs of it.
@@ -101,18 +99,17 @@ impl Progress for DeviceState {
         &self.lanes.counts
     }
 
-    fn poll(&self) -> bool {
+    fn poll(&self, is_idle: bool) -> bool {
         let progress = self.lanes.poll(self, true);
         if self.clock.is_stale()
             && let Ok(_entered) = self.context.enter()
         {
             let _ = self.clock.renew(&self.context, self.memory.utility);
         }
+        if is_idle {
+            self.memory.free_retired_while(|| !self.lanes.counts.has_commands());
+        }
         progress
-    }
-
-    fn holds_back(&self) -> bool {
-        self.holds_back.load(Ordering::SeqCst)
     }
 
     fn hand_over(&self) -> Option<Duration> {
@@ -126,18 +123,5 @@ impl Progress for DeviceState {
             is_holding.store(true, Ordering::SeqCst);
         }
         next
-    }
-
-    fn has_idle_work(&self) -> bool {
-        !self.memory.retired.is_empty()
-    }
-
-    /// Frees retired memory as long as the device is idle.
-    fn idle(&self) {
-        self.memory.free_retired_while(|| !self.lanes.counts.has_commands());
-    }
-
-    fn is_foreign(&self) -> bool {
-        self.context.is_foreign()
     }
 }

@@ -40,5 +40,5 @@ pub(crate) unsafe fn execute(memory: &CudaMemory, command: &Command, is_profilin
     };
     let result = run().map_err(|error| CommandFailure::new(command, &*context.name, FailureKind::Device(error)));
     let times = is_profiling.then(|| ExecutionTimes { start, end: now() });
-    Outcome { has_run: true, result, times }
+    Outcome { times, ..Outcome::ran(result) }
 }

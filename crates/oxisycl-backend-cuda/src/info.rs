@@ -2,7 +2,9 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use oxisycl_backend::{CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, VectorWidths};
+use oxisycl_backend::{
+    CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryInfo, MemoryOrder, MemoryScope, VectorWidths,
+};
 use oxisycl_image::ImageTarget;
 use oxisycl_types::{Aspect, BackendKind, DeviceLaunch, DeviceType};
 
@@ -134,6 +136,10 @@ pub(crate) fn device_info(driver: &Driver, device: RawDevice, facts: &Facts) -> 
         backend: BackendKind::Cuda,
         unusable: None,
         image_targets: image_targets(facts.sm),
+        memory: MemoryInfo::unique(),
+        peer_memories: Vec::new(),
+        // The driver keeps what it has compiled, in a cache of its own.
+        binary_key: None,
         device_type: DeviceType::Gpu,
         name: facts.name.clone(),
         vendor: "NVIDIA Corporation".to_owned(),

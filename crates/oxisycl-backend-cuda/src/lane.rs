@@ -5,6 +5,7 @@
 //! the driver does not know are left to the host.
 
 use std::ffi::c_void;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,7 +14,8 @@ use oxisycl_backend::driver::{self, take_report};
 use oxisycl_backend::lane::{Driver, DriverQueue, KernelFacts, Lane, LaneQueue, Lanes, Ring, Task, Tasks};
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{
-    BackendError, Command, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, Outcome, QueueOptions,
+    BackendError, Command, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, NativeHandle, Outcome, QueueInfo,
+    QueueOptions,
 };
 use oxisycl_image::PanicSite;
 use oxisycl_types::PanicRecord;
@@ -250,8 +252,8 @@ unsafe impl Driver for Cuda {
         unsafe { take_report(record.0) }
     }
 
-    fn read_print(print: &PrintBuffer, sites: &[PanicSite], report: &mut dyn FnMut(KernelOutput<'_>)) {
-        print.read(sites, report);
+    fn read_print(print: &PrintBuffer, sites: &[PanicSite]) -> Vec<KernelOutput> {
+        print.read(sites)
     }
 
     fn times(task: &CudaTask, is_finished: bool) -> Option<ExecutionTimes> {
@@ -286,13 +288,18 @@ unsafe impl Driver for Cuda {
         unsafe { host_transfer::execute(&queue.device.memory, command, queue.options.profiling) }
     }
 
-    fn help_timeout(_queue: &LaneQueue<Self>) -> Duration {
+    fn info(queue: &LaneQueue<Self>) -> QueueInfo {
         // The poller naps between its polls; a wait as long as a large kernel would end late by some percent of it.
-        Duration::from_millis(2)
+        let help_timeout = Duration::from_millis(2);
+        QueueInfo { holds_back: batch::holds_back(&queue.lanes[0]), help_timeout, ..QueueInfo::default() }
     }
 
-    fn native_queue(queue: &LaneQueue<Self>) -> Option<*mut c_void> {
-        streams_of(queue).first().copied()
+    fn native_handle(queue: &LaneQueue<Self>, handle: NativeHandle) -> Option<*mut c_void> {
+        match handle {
+            NativeHandle::Queue => streams_of(queue).first().copied(),
+            NativeHandle::Device => Some(ptr::without_provenance_mut(queue.device.context.device as usize)),
+            NativeHandle::Context => Some(queue.device.share()),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use oxisycl_backend::driver::Worker;
-use oxisycl_backend::{BackendError, Memory, MemoryId, UsmKind};
+use oxisycl_backend::{BackendError, Memory, UsmKind};
 use parking_lot::Mutex;
 
 use crate::context::Context;
@@ -159,10 +159,6 @@ fn make(context: &Context, kind: UsmKind, size: usize) -> Result<DevicePointer, 
 
 // SAFETY: allocations of the driver, in the device's context, which clears or has filled them.
 unsafe impl Memory for CudaMemory {
-    fn id(&self) -> MemoryId {
-        self.context.memory
-    }
-
     fn allocate(&self, kind: UsmKind, layout: Layout, zeroed: bool) -> Result<NonNull<u8>, BackendError> {
         let context = &self.context;
         let _entered = context.enter()?;
@@ -204,10 +200,6 @@ unsafe impl Memory for CudaMemory {
         let base = moved.unwrap_or(address as DevicePointer);
         // By the caller's promise it came from `allocate`, which made it with this size, at this address or the one remembered.
         self.retire(Block { kind, base, size: layout.size() + extra });
-    }
-
-    fn is_host_accessible(&self) -> bool {
-        false
     }
 }
 

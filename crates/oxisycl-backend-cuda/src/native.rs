@@ -19,9 +19,7 @@ pub fn native_device(device: &dyn Device) -> Option<c_int> {
 /// The `CUcontext` of a device, its primary context; `None` if it is another backend's. From this call on, its queues launch each kernel at
 /// once. So a wait for the context includes all earlier submissions.
 pub fn native_context(device: &dyn Device) -> Option<*mut c_void> {
-    let state = &(device as &dyn Any).downcast_ref::<CudaDevice>()?.state;
-    state.share();
-    Some(state.context.raw.0)
+    Some((device as &dyn Any).downcast_ref::<CudaDevice>()?.state.share())
 }
 
 /// The `CUstream`s of a queue: one if it is in order, several otherwise. `None` if it is another backend's.

@@ -1,64 +1,31 @@
 //! Peer access between the devices of a platform.
 
-use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use oxisycl_backend::MemoryId;
 use parking_lot::Mutex;
 
 use crate::context::Context;
-use crate::sys::{Driver, RawContext, RawDevice};
+use crate::sys::RawContext;
 
-/// One device.
-struct Peer {
-    memory: MemoryId,
-    context: RawContext,
-    device: RawDevice,
-}
-
-#[derive(Default)]
+/// The devices of a platform.
 pub(crate) struct Peers {
-    /// All devices of the platform. Set once, when they are known.
-    all: OnceLock<Vec<Peer>>,
-    /// Pairs of devices of which the first may access the second.
-    reachable: OnceLock<HashSet<(RawDevice, RawDevice)>>,
+    /// The context of each memory.
+    contexts: Vec<(MemoryId, RawContext)>,
     /// Pairs of contexts between which peer access was requested.
     enabled: Mutex<Vec<(RawContext, RawContext)>>,
 }
 
 impl Peers {
-    /// Sets the devices of the platform.
-    pub(crate) fn set(&self, contexts: &[Arc<Context>]) {
-        let peer =
-            |context: &Arc<Context>| Peer { memory: context.memory, context: context.raw, device: context.device };
-        let mut reachable = HashSet::new();
-        for from in contexts {
-            for to in contexts {
-                if from.device != to.device && can_access(&from.driver, from.device, to.device) {
-                    reachable.insert((from.device, to.device));
-                }
-            }
-        }
-        let _ = self.all.set(contexts.iter().map(peer).collect());
-        let _ = self.reachable.set(reachable);
+    /// The devices of these contexts.
+    pub(crate) fn new(contexts: &[Arc<Context>]) -> Self {
+        let contexts = contexts.iter().map(|context| (context.memory, context.raw)).collect();
+        Self { contexts, enabled: Mutex::default() }
     }
 
     /// The context that the memory belongs to; `None` for the host's memory.
     pub(crate) fn context_of(&self, memory: MemoryId) -> Option<RawContext> {
-        if memory == MemoryId::HOST { None } else { self.peer(memory).map(|peer| peer.context) }
-    }
-
-    /// Whether `own` can copy from and to the memory.
-    pub(crate) fn can_reach(&self, own: &Context, memory: MemoryId) -> bool {
-        if memory == MemoryId::HOST || memory == own.memory {
-            return true;
-        }
-        let reachable = self.reachable.get();
-        self.peer(memory).is_some_and(|peer| reachable.is_some_and(|pairs| pairs.contains(&(own.device, peer.device))))
-    }
-
-    fn peer(&self, memory: MemoryId) -> Option<&Peer> {
-        self.all.get()?.iter().find(|peer| peer.memory == memory)
+        self.contexts.iter().find(|(known, _)| *known == memory).map(|(_, context)| *context)
     }
 
     /// Enables peer access between the devices of two contexts in both directions, if they support it. Copies work without it, too, but
@@ -85,8 +52,13 @@ impl Peers {
     }
 }
 
-fn can_access(driver: &Driver, device: RawDevice, peer: RawDevice) -> bool {
-    let mut can = 0;
-    // SAFETY: writes a number; both are devices of this driver.
-    unsafe { driver.device_can_access_peer(&raw mut can, device, peer) }.is_ok() && can != 0
+/// The memories of the devices that a device can access.
+pub(crate) fn memories(own: &Context, contexts: &[Arc<Context>]) -> Vec<MemoryId> {
+    let can_access = |peer: &&Arc<Context>| {
+        let mut can = 0;
+        // SAFETY: writes a number; both are devices of this driver.
+        let asked = unsafe { own.driver.device_can_access_peer(&raw mut can, own.device, peer.device) };
+        peer.device != own.device && asked.is_ok() && can != 0
+    };
+    contexts.iter().filter(can_access).map(|context| context.memory).collect()
 }

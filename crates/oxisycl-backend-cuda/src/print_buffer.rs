@@ -76,11 +76,11 @@ impl PrintBuffer {
         emitter.call(|driver, stream| unsafe { driver.memcpy_async(host, device, size, stream) })
     }
 
-    /// Passes the output of a launch that has ended to `report`.
-    pub(crate) fn read(&self, sites: &[PanicSite], report: &mut dyn FnMut(KernelOutput<'_>)) {
+    /// The output of a launch that has ended.
+    pub(crate) fn read(&self, sites: &[PanicSite]) -> Vec<KernelOutput> {
         // SAFETY: pinned memory of that size, written by the copy, which has ended.
         let bytes = unsafe { std::slice::from_raw_parts(self.0.host.as_ptr(), self.0.size()) };
-        driver::report_printed(bytes, self.0.capacity, sites, report);
+        driver::printed(bytes, self.0.capacity, sites)
     }
 }
 

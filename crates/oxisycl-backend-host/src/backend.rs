@@ -28,10 +28,6 @@ impl HostBackend {
 }
 
 impl Backend for HostBackend {
-    fn kind(&self) -> BackendKind {
-        BackendKind::Host
-    }
-
     fn platforms(&self) -> Result<Vec<Arc<Platform>>, BackendError> {
         let platform = self.platform.get_or_init(|| {
             let processor = Processor::detect();

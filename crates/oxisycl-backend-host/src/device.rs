@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use oxisycl_backend::{
-    AffinityDomain, BackendError, Device, DeviceInfo, Memory, MemoryId, Partition, PartitionProperty, Queue,
-    QueueOptions,
+    AffinityDomain, BackendError, Device, DeviceInfo, Memory, Partition, PartitionProperty, Queue, QueueOptions,
 };
 
 use crate::clock;
@@ -151,10 +150,6 @@ unsafe impl Device for HostDevice {
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
         Ok(Arc::new(HostQueue::new(Arc::clone(&self.shared), self.units.len(), options)))
-    }
-
-    fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
-        source == MemoryId::HOST && target == MemoryId::HOST
     }
 
     fn timestamp(&self) -> u64 {

@@ -5,7 +5,9 @@
 
 use std::fs;
 
-use oxisycl_backend::{CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, VectorWidths};
+use oxisycl_backend::{
+    CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryInfo, MemoryOrder, MemoryScope, VectorWidths,
+};
 use oxisycl_types::{Aspect, BackendKind, DeviceType};
 
 use crate::memory::MIN_ALIGN;
@@ -122,6 +124,9 @@ pub(crate) fn host_info(processor: &Processor, compute_units: usize) -> DeviceIn
         backend: BackendKind::Host,
         unusable: None,
         image_targets: Vec::new(),
+        memory: MemoryInfo::HOST,
+        peer_memories: Vec::new(),
+        binary_key: None,
         device_type: DeviceType::Cpu,
         name: processor.name.clone(),
         vendor: processor.vendor.clone(),

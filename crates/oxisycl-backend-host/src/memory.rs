@@ -7,7 +7,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-use oxisycl_backend::{BackendError, Memory, MemoryId, UsmKind};
+use oxisycl_backend::{BackendError, Memory, UsmKind};
 
 /// Least alignment of an allocation, in bytes: a cache line, and the widest vector.
 pub(crate) const MIN_ALIGN: usize = 64;
@@ -25,10 +25,6 @@ impl HostMemory {
 
 // SAFETY: blocks of the host's allocator, zeroed.
 unsafe impl Memory for HostMemory {
-    fn id(&self) -> MemoryId {
-        MemoryId::HOST
-    }
-
     fn allocate(&self, _kind: UsmKind, layout: Layout, _zeroed: bool) -> Result<NonNull<u8>, BackendError> {
         allocate(layout).ok_or_else(|| BackendError::OutOfMemory {
             device: self.device_name.clone(),
@@ -40,10 +36,6 @@ unsafe impl Memory for HostMemory {
     unsafe fn free(&self, pointer: NonNull<u8>, _kind: UsmKind, layout: Layout) {
         // SAFETY: the caller promises that the pointer came from `allocate` with this layout and is freed once.
         unsafe { free(pointer, layout) }
-    }
-
-    fn is_host_accessible(&self) -> bool {
-        true
     }
 }
 

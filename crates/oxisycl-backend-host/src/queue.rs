@@ -3,7 +3,6 @@
 //! A queue owns nothing but its options: all queues feed the same pool. The order of an in-order queue arrives as dependencies, by
 //! the contract, so such a queue needs no state either. Dropping a queue leaves its commands alone.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use oxisycl_backend::{BackendError, Command, Completion, Dependency, Event, Queue, QueueOptions};
@@ -45,15 +44,11 @@ unsafe impl Queue for HostQueue {
         Ok(task)
     }
 
-    fn flush(&self) -> Result<(), BackendError> {
-        Ok(())
-    }
-
-    fn help(&self) -> bool {
-        self.pool.help()
-    }
-
-    fn begin_help(&self) -> Option<Box<dyn Any>> {
-        Some(self.pool.begin_help())
+    fn help(&self, goes_on: &mut dyn FnMut(bool) -> bool) {
+        let _guard = self.pool.begin_help();
+        let mut has_helped = false;
+        while goes_on(has_helped) {
+            has_helped = self.pool.help();
+        }
     }
 }

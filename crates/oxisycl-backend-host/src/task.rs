@@ -158,7 +158,7 @@ impl HostTask {
             self.complete(Outcome::not_run(), &mut HandOver);
         } else if self.is_instant() {
             let times = self.instant_times();
-            self.complete(Outcome { has_run: true, result: Ok(()), times }, &mut HandOver);
+            self.complete(Outcome { times, ..Outcome::ran(Ok(())) }, &mut HandOver);
         } else {
             self.hand_over();
         }
@@ -242,7 +242,7 @@ impl HostTask {
                     if follower.links.is_poisoned() {
                         ending.push_back((follower, Outcome::not_run()));
                     } else if follower.is_instant() {
-                        let outcome = Outcome { has_run: true, result: Ok(()), times: follower.instant_times() };
+                        let outcome = Outcome { times: follower.instant_times(), ..Outcome::ran(Ok(())) };
                         ending.push_back((follower, outcome));
                     } else {
                         sink.ready(follower);

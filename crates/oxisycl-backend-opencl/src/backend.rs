@@ -96,10 +96,6 @@ impl OpenClBackend {
 }
 
 impl Backend for OpenClBackend {
-    fn kind(&self) -> BackendKind {
-        BackendKind::OpenCl
-    }
-
     fn platforms(&self) -> Result<Platforms, BackendError> {
         self.platforms.get_or_init(|| self.open()).clone()
     }

@@ -9,7 +9,7 @@
 
 use std::sync::{Arc, Once, OnceLock};
 
-use oxisycl_backend::{BackendError, MemoryId, UsmKind, fork};
+use oxisycl_backend::{BackendError, EventDomain, UsmKind, fork};
 
 use crate::error::{ClError, Result, check};
 use crate::process_exit;
@@ -25,8 +25,8 @@ pub(crate) struct Context {
     pub(crate) raw: Object,
     /// The device's name, for messages.
     pub(crate) name: String,
-    /// The memory that the device's allocations are in.
-    pub(crate) memory: MemoryId,
+    /// The domain of the context's events. No other context can wait for them.
+    pub(crate) event_domain: EventDomain,
     pub(crate) sharing: Sharing,
     pub(crate) queues: QueuePool,
     pub(crate) quirks: Quirks,
@@ -46,7 +46,6 @@ pub(crate) struct Parts {
     pub(crate) platform: Object,
     pub(crate) device: Object,
     pub(crate) name: String,
-    pub(crate) memory: MemoryId,
     pub(crate) sharing: Sharing,
     pub(crate) quirks: Quirks,
     pub(crate) is_sub_device: bool,
@@ -57,7 +56,7 @@ impl Context {
     pub(crate) fn new(parts: Parts) -> Result<Self> {
         fork::watch();
         queue_pool::release_retired(fork::generation());
-        let Parts { functions, platform, device, name, memory, sharing, quirks, is_sub_device } = parts;
+        let Parts { functions, platform, device, name, sharing, quirks, is_sub_device } = parts;
         let mut result = 0;
         // SAFETY: one live device, no properties, and no callback.
         let raw = unsafe {
@@ -77,7 +76,7 @@ impl Context {
             device,
             raw: Object(raw),
             name,
-            memory,
+            event_domain: EventDomain::unique(),
             sharing,
             queues: QueuePool::default(),
             quirks,

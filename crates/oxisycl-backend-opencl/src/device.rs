@@ -1,11 +1,10 @@
 //! One usable device or sub-device.
 
-use std::ffi::{OsString, c_void};
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use oxisycl_backend::{
-    BackendError, Device, DeviceInfo, Memory, MemoryId, Module, NativeHandle, Partition, PartitionProperty, Queue,
-    QueueOptions,
+    BackendError, Device, DeviceInfo, Memory, Module, Partition, PartitionProperty, Queue, QueueOptions,
 };
 use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::DeviceType;
@@ -72,7 +71,8 @@ impl ClDevice {
                 return Err(reason);
             }
         };
-        let info = info::device_info(asked, Some(&sharing), targets, origin);
+        let mut info = info::device_info(asked, Some(&sharing), targets, origin);
+        info.binary_key = Some(binary_key(Asked::platform(found.functions, found.platform), &info));
         let is_host_memory = info::is_host_memory(asked);
         let quirks = Quirks::of(asked, found.platform);
         let limits = group_limits(&info);
@@ -83,14 +83,16 @@ impl ClDevice {
             platform: found.platform,
             device: found.device,
             name: info.name.clone(),
-            memory: shared.map_or_else(MemoryId::unique, |parent| parent.memory.id()),
             sharing,
             quirks,
             is_sub_device: parent.is_some(),
         });
         let context = Arc::new(context.map_err(|error| error.to_backend().to_string())?);
         let memory: Arc<dyn Memory> = match shared {
-            Some(parent) => parent.memory.clone(),
+            Some(parent) => {
+                info.memory = parent.info.memory;
+                parent.memory.clone()
+            }
             None => Arc::new(ClMemory::new(context.clone(), is_host_memory)),
         };
         let max_arguments = info.max_parameter_size + size_of::<oxisycl_types::DeviceLaunch>();
@@ -119,6 +121,22 @@ impl ClDevice {
         };
         if takes { Ok(()) } else { Err(self.unsupported(format!("device images for {}", image.target))) }
     }
+}
+
+/// See [`DeviceInfo::binary_key`].
+fn binary_key(platform: Asked<'_>, info: &DeviceInfo) -> String {
+    // Vector widths tell processors of one name apart, for which a CPU's driver makes different code. So do a driver's settings.
+    format!(
+        "opencl; {}; {}; {}; {}; {}; {}; {:?}{}",
+        platform.text(code::PLATFORM_NAME),
+        platform.text(code::PLATFORM_VERSION),
+        info.name,
+        info.version,
+        info.driver_version,
+        info.vendor_id,
+        info.native_vector_width,
+        driver_settings(std::env::vars_os()),
+    )
 }
 
 /// The values of environment variables that change how drivers compile.
@@ -223,11 +241,6 @@ unsafe impl Device for ClDevice {
         Ok(Arc::new(lane::create_queue(&self.state, self.info.device_type, *options)?))
     }
 
-    fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
-        let reaches = |memory| memory == MemoryId::HOST || memory == self.memory.id();
-        reaches(source) && reaches(target)
-    }
-
     fn timestamp(&self) -> u64 {
         self.state.clock.now(self.context())
     }
@@ -243,31 +256,6 @@ unsafe impl Device for ClDevice {
         // SAFETY: by the contract of this function.
         let module = unsafe { ClModule::load(self.context(), self.state.limits, image) }?;
         Ok(Arc::new(ModuleHandle(Arc::new(module))))
-    }
-
-    fn binary_key(&self) -> Option<String> {
-        let info = &self.info;
-        let functions = &self.context().functions;
-        let platform = Asked::platform(functions, self.context().platform);
-        // Vector widths tell processors of one name apart, for which a CPU's driver makes different code. So do a driver's settings.
-        Some(format!(
-            "opencl; {}; {}; {}; {}; {}; {}; {:?}{}",
-            platform.text(code::PLATFORM_NAME),
-            platform.text(code::PLATFORM_VERSION),
-            info.name,
-            info.version,
-            info.driver_version,
-            info.vendor_id,
-            info.native_vector_width,
-            driver_settings(std::env::vars_os()),
-        ))
-    }
-
-    fn native_handle(&self, handle: NativeHandle) -> Option<*mut c_void> {
-        match handle {
-            NativeHandle::Device => Some(self.context().device.0),
-            NativeHandle::Context => Some(self.context().raw.0),
-        }
     }
 }
 

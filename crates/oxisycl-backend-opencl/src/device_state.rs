@@ -70,7 +70,7 @@ impl Progress for DeviceState {
         &self.lanes.counts
     }
 
-    fn poll(&self) -> bool {
+    fn poll(&self, _is_idle: bool) -> bool {
         let progress = self.lanes.poll(self, true);
         if !progress
             && self.lanes.counts.has_commands()
@@ -79,10 +79,6 @@ impl Progress for DeviceState {
             driver_wait::call(&state);
         }
         progress
-    }
-
-    fn is_foreign(&self) -> bool {
-        self.context.is_foreign()
     }
 }
 

@@ -1,8 +1,8 @@
 //! The description of a device, and whether it is usable.
 
 use oxisycl_backend::{
-    AffinityDomain, CacheType, DeviceInfo, ExecutionCapability, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope,
-    OpenClInfo, PartitionProperty, UsmKind, VectorWidths,
+    AffinityDomain, CacheType, DeviceInfo, ExecutionCapability, FpConfig, LocalMemoryType, MemoryInfo, MemoryOrder,
+    MemoryScope, OpenClInfo, PartitionProperty, UsmKind, VectorWidths,
 };
 use oxisycl_image::ImageTarget;
 use oxisycl_types::{Aspect, BackendKind, DeviceLaunch, DeviceType};
@@ -218,6 +218,9 @@ pub(crate) fn device_info(
         backend: BackendKind::OpenCl,
         unusable: None,
         image_targets,
+        memory: MemoryInfo::unique(),
+        peer_memories: Vec::new(),
+        binary_key: None,
         device_type: device_type(device),
         // Other backends have devices for the same processors, with the same names.
         name: format!("{} (OpenCL)", device.text(code::DEVICE_NAME)),

@@ -12,7 +12,10 @@ use std::time::Duration;
 use oxisycl_backend::driver::take_report;
 use oxisycl_backend::lane::{Driver, DriverQueue, KernelFacts, Lane, LaneQueue, Lanes, Ring, Task, Tasks};
 use oxisycl_backend::pool::{Near, Pool};
-use oxisycl_backend::{BackendError, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, Priority, QueueOptions};
+use oxisycl_backend::{
+    BackendError, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, NativeHandle, Priority, QueueInfo,
+    QueueOptions,
+};
 use oxisycl_image::PanicSite;
 use oxisycl_types::{DeviceLaunch, DeviceType, PanicRecord};
 use parking_lot::{Mutex, RwLockReadGuard};
@@ -33,6 +36,9 @@ use crate::records::{RecordMemory, Slot};
 use crate::submit_polling::SubmitPolling;
 use crate::sys::{Handle, Object, code};
 
+/// The most unfinished commands of a queue. A driver needs memory for each command that it has. Intel's for CPUs takes 2.3 KB for a launch,
+/// and the panic record is 1 KiB more. The shortest commands take that driver 10 ms, and polls are 0.5 ms apart at most.
+const MAX_UNFINISHED: usize = 4096;
 /// How many commands of a queue are queried before other queues are polled.
 const BATCH: usize = 256;
 
@@ -162,9 +168,6 @@ unsafe impl Driver for OpenCl {
     type PollGuard = RwLockReadGuard<'static, ()>;
 
     const FIRST_RECORDS: usize = 64;
-    /// A driver needs memory for each command that it has. Intel's for CPUs takes 2.3 KB for a launch, and the panic record is 1 KiB more.
-    /// The shortest commands take that driver 10 ms, and polls are 0.5 ms apart at most.
-    const MAX_UNFINISHED: usize = 4096;
     /// The dependencies of a wait may be on any queue, and are cheap to query.
     const HELPS_ALL: bool = true;
 
@@ -284,8 +287,8 @@ unsafe impl Driver for OpenCl {
         unsafe { take_report(record.host) }
     }
 
-    fn read_print(print: &PrintBuffer, sites: &[PanicSite], report: &mut dyn FnMut(KernelOutput<'_>)) {
-        print.read(sites, report);
+    fn read_print(print: &PrintBuffer, sites: &[PanicSite]) -> Vec<KernelOutput> {
+        print.read(sites)
     }
 
     fn times(task: &ClTask, is_finished: bool) -> Option<ExecutionTimes> {
@@ -313,21 +316,29 @@ unsafe impl Driver for OpenCl {
         }
     }
 
-    fn can_wait_for(queue: &LaneQueue<Self>, task: &ClTask) -> bool {
-        Arc::ptr_eq(&task.queue.device.context, &queue.device.context)
+    fn info(queue: &LaneQueue<Self>) -> QueueInfo {
+        QueueInfo {
+            max_unfinished: MAX_UNFINISHED,
+            event_domain: queue.device.context.event_domain,
+            help_timeout: queue.part.help_timeout,
+            ..QueueInfo::default()
+        }
     }
 
     fn flush(queue: &LaneQueue<Self>) -> Result<(), BackendError> {
         flush(&queue.lanes[0])
     }
 
-    fn help_timeout(queue: &LaneQueue<Self>) -> Duration {
-        queue.part.help_timeout
-    }
-
-    fn native_queue(queue: &LaneQueue<Self>) -> Option<*mut c_void> {
-        queue.part.is_known_outside.store(true, Ordering::Relaxed);
-        Some(queue.part.raw.0)
+    fn native_handle(queue: &LaneQueue<Self>, handle: NativeHandle) -> Option<*mut c_void> {
+        let object = match handle {
+            NativeHandle::Queue => {
+                queue.part.is_known_outside.store(true, Ordering::Relaxed);
+                queue.part.raw
+            }
+            NativeHandle::Device => queue.device.context.device,
+            NativeHandle::Context => queue.device.context.raw,
+        };
+        Some(object.0)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use oxisycl_backend::{BackendError, Memory, MemoryId, UsmKind};
+use oxisycl_backend::{BackendError, Memory, UsmKind};
 use parking_lot::Mutex;
 
 use crate::context::Context;
@@ -72,10 +72,6 @@ impl ClMemory {
 
 // SAFETY: allocations of the driver, in the device's context.
 unsafe impl Memory for ClMemory {
-    fn id(&self) -> MemoryId {
-        self.context.memory
-    }
-
     fn allocate(&self, kind: UsmKind, layout: Layout, zeroed: bool) -> Result<NonNull<u8>, BackendError> {
         let context = &self.context;
         context.check_alive()?;
@@ -121,10 +117,6 @@ unsafe impl Memory for ClMemory {
         let base = moved.map_or(pointer, |base| base.0);
         // SAFETY: by the caller's promise it came from `allocate`, at this address or the one remembered; no command uses it.
         unsafe { context.free(base) };
-    }
-
-    fn is_host_accessible(&self) -> bool {
-        false
     }
 }
 

@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::ffi::c_void;
 
-use oxisycl_backend::{Device, Event, Queue};
+use oxisycl_backend::{Device, Event, NativeHandle, Queue};
 
 use crate::device::ClDevice;
 use crate::lane::{ClQueue, ClTask};
@@ -35,7 +35,7 @@ pub fn native_context(of: &dyn Device) -> Option<*mut c_void> {
 /// Commands that are put on it come after what the queue has put there before if it is in order, and after nothing otherwise. The queue
 /// knows nothing of them: who depends on them waits for them.
 pub fn native_queue(queue: &dyn Queue) -> Option<*mut c_void> {
-    ClQueue::of(queue)?.native_queue()
+    ClQueue::of(queue)?.native_handle(NativeHandle::Queue)
 }
 
 /// The `cl_event`s that are complete when a command is over. The list is empty while the driver does not have the command, and if the

@@ -58,11 +58,11 @@ impl PrintBuffer {
         unsafe { copy_row(emitter, self.0.device.as_ptr(), host.as_ptr().cast(), host.len()) }
     }
 
-    /// Passes the output of a launch that has ended to `report`.
-    pub(crate) fn read(&self, sites: &[PanicSite], report: &mut dyn FnMut(KernelOutput<'_>)) {
+    /// The output of a launch that has ended.
+    pub(crate) fn read(&self, sites: &[PanicSite]) -> Vec<KernelOutput> {
         // SAFETY: memory of this buffer, written by the copy, which has ended.
         let bytes = unsafe { self.0.host.as_ref() };
-        driver::report_printed(bytes, self.0.header.capacity, sites, report);
+        driver::printed(bytes, self.0.header.capacity, sites)
     }
 }
 

@@ -81,7 +81,7 @@ fn end() -> bool {
     let devices: Vec<Arc<dyn Progress>> = {
         // A thread may have ended the process while it held the lock.
         let Some(devices) = DEVICES.try_lock_for(Duration::from_millis(100)) else { return true };
-        devices.iter().filter_map(Weak::upgrade).filter(|device| !device.is_foreign()).collect()
+        devices.iter().filter_map(Weak::upgrade).filter(|device| !device.counts().is_foreign()).collect()
     };
     let began = Instant::now();
     let has_tasks =

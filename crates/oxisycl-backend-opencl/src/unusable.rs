@@ -4,7 +4,7 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use oxisycl_backend::{BackendError, Device, DeviceInfo, Memory, MemoryId, Partition, Queue, QueueOptions, UsmKind};
+use oxisycl_backend::{BackendError, Device, DeviceInfo, Memory, Partition, Queue, QueueOptions, UsmKind};
 
 use crate::info::{self, baseline_target};
 use crate::query::Asked;
@@ -20,7 +20,7 @@ impl UnusableDevice {
         // Without any target it would run native code.
         let mut info = info::device_info(asked, None, vec![baseline_target()], None);
         info.unusable = Some(reason.clone());
-        let memory = Arc::new(NoMemory { device: info.name.clone(), reason: reason.clone(), id: MemoryId::unique() });
+        let memory = Arc::new(NoMemory { device: info.name.clone(), reason: reason.clone() });
         Self { info, reason, memory }
     }
 
@@ -50,32 +50,19 @@ unsafe impl Device for UnusableDevice {
     fn create_queue(&self, _options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
         Err(self.refusal())
     }
-
-    fn can_copy(&self, _source: MemoryId, _target: MemoryId) -> bool {
-        false
-    }
 }
 
 /// A memory without allocations.
 struct NoMemory {
     device: String,
     reason: String,
-    id: MemoryId,
 }
 
 // SAFETY: it has no allocations.
 unsafe impl Memory for NoMemory {
-    fn id(&self) -> MemoryId {
-        self.id
-    }
-
     fn allocate(&self, _kind: UsmKind, _layout: Layout, _zeroed: bool) -> Result<NonNull<u8>, BackendError> {
         Err(refusal(&self.device, &self.reason))
     }
 
     unsafe fn free(&self, _pointer: NonNull<u8>, _kind: UsmKind, _layout: Layout) {}
-
-    fn is_host_accessible(&self) -> bool {
-        false
-    }
 }

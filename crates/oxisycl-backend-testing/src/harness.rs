@@ -1,7 +1,7 @@
 //! What the runtime does around a backend's queue, for tests that use a queue by itself.
 //!
-//! The runtime executes a command that the device cannot order behind others. It delays a command that depends on an event which the queue
-//! cannot wait for. Here the thread that issues does both, and blocks meanwhile.
+//! The runtime executes a command that the device cannot order behind others. Here the thread that issues does, and blocks meanwhile. The
+//! dependencies of a command are of its queue's event domain.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -28,9 +28,7 @@ pub(crate) const fn scaled(n_rounds: u32) -> u32 {
 /// If no thread can be started.
 pub fn create_queue(device: &Arc<dyn Device>, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
     let queue = device.create_queue(options)?;
-    if let Some(progress) = queue.info().progress {
-        poller::start(&progress).expect("a thread can be started");
-    }
+    poller::start(&queue.info()).expect("a thread can be started");
     Ok(queue)
 }
 
@@ -64,18 +62,8 @@ pub unsafe fn issue(
         unsafe { completion.complete(outcome) };
         return Ok(Arc::new(Executed));
     }
-    let mut behind = Vec::new();
-    for dependency in dependencies {
-        let event: &dyn Any = &*dependency.event;
-        if event.is::<Executed>() {
-            continue;
-        }
-        if queue.can_wait_for(&*dependency.event) {
-            behind.push(dependency.clone());
-        } else {
-            wait_for(queue, &*dependency.event);
-        }
-    }
+    let is_issued = |dependency: &&Dependency| !(&*dependency.event as &dyn Any).is::<Executed>();
+    let behind: Vec<Dependency> = dependencies.iter().filter(is_issued).cloned().collect();
     // SAFETY: by the contract of this function.
     unsafe { queue.issue(command, &behind, completion) }
 }
@@ -88,12 +76,27 @@ pub fn wait_for(queue: &dyn Queue, event: &dyn Event) {
     let began = Instant::now();
     // The error of a lost device is that of its commands, which end.
     let _ = queue.flush();
-    while event.status() != EventStatus::Complete {
+    queue.help(&mut |has_helped| {
+        if event.status() == EventStatus::Complete {
+            return false;
+        }
         assert!(began.elapsed() < PATIENCE, "a command did not end");
-        if !queue.help() {
+        if !has_helped {
             std::thread::sleep(Duration::from_micros(50));
         }
-    }
+        true
+    });
+}
+
+/// Has the calling thread look once for work of the queue. Returns whether there was any.
+pub fn help_once(queue: &dyn Queue) -> bool {
+    let (mut n_asked, mut any) = (0, false);
+    queue.help(&mut |has_helped| {
+        n_asked += 1;
+        any |= has_helped;
+        n_asked == 1
+    });
+    any
 }
 
 /// The event of a command that was executed: it has ended.

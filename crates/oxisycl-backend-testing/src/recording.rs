@@ -26,8 +26,8 @@ use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::{Aspect, BackendKind};
 
 use oxisycl_backend::{
-    Backend, BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, Memory, MemoryId, Module,
-    Outcome, Platform, PlatformInfo, Queue, QueueInfo, QueueOptions,
+    Backend, BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, EventDomain, Memory, MemoryId,
+    Module, Outcome, Platform, PlatformInfo, Queue, QueueInfo, QueueOptions,
 };
 
 pub use images::RecordedLoad;
@@ -59,6 +59,7 @@ pub struct RecordingConfig {
     image_targets: Vec<ImageTarget>,
     binary_key: Option<String>,
     lacking: Vec<Aspect>,
+    waits_for_own_device_only: bool,
     traits: QueueTraits,
 }
 
@@ -69,7 +70,7 @@ struct QueueTraits {
     /// [`QueueInfo::max_unfinished`], if there is a limit.
     max_unfinished: Option<usize>,
     executes_host_copies: bool,
-    waits_for_own_device_only: bool,
+    event_domain: EventDomain,
 }
 
 impl RecordingConfig {
@@ -83,6 +84,7 @@ impl RecordingConfig {
             image_targets: Vec::new(),
             binary_key: None,
             lacking: Vec::new(),
+            waits_for_own_device_only: false,
             traits: QueueTraits::default(),
         }
     }
@@ -108,10 +110,10 @@ impl RecordingConfig {
         self
     }
 
-    /// Queues cannot wait for events of other devices ([`Queue::can_wait_for`]).
+    /// Queues cannot wait for events of other devices ([`QueueInfo::event_domain`]).
     #[must_use]
     pub fn waiting_for_own_device_only(mut self) -> Self {
-        self.traits.waits_for_own_device_only = true;
+        self.waits_for_own_device_only = true;
         self
     }
 
@@ -161,7 +163,6 @@ impl RecordingConfig {
 /// The backend that records: its devices, and the host device if it has one.
 pub struct RecordingBackend {
     platform: Arc<Platform>,
-    kind: BackendKind,
     recorder: Recorder,
 }
 
@@ -170,31 +171,32 @@ impl RecordingBackend {
     pub fn new(config: RecordingConfig) -> Self {
         let shared = Arc::new(Shared::new(config.mode));
         let kind = if config.has_host { BackendKind::Host } else { BackendKind::Simulated };
-        let memories: Vec<MemoryId> = (0..config.n_devices).map(|_| MemoryId::unique()).collect();
-        let mut devices: Vec<Arc<dyn Device>> = Vec::new();
-        let ids = config.has_host.then_some(MemoryId::HOST).into_iter().chain(memories.iter().copied());
-        for (index, id) in ids.enumerate() {
-            let is_host = id == MemoryId::HOST;
+        let n_hosts = usize::from(config.has_host);
+        let info_of = |index| {
+            let is_host = index < n_hosts;
             let name = if is_host { "recording host".to_owned() } else { format!("recording device {index}") };
-            let reachable = match (is_host, config.peer_copies) {
-                (true, _) => Vec::new(),
-                (false, true) => memories.clone(),
-                (false, false) => vec![id],
-            };
-            let memory = Arc::new(RecordingMemory::new(id, name.clone(), shared.clone()));
             let mut info = info::recording_info(name, is_host);
             info.backend = kind;
-            let mut binary_key = None;
             if !is_host {
                 info.aspects.retain(|aspect| !config.lacking.contains(aspect));
                 info.image_targets.clone_from(&config.image_targets);
-                binary_key.clone_from(&config.binary_key);
+                info.binary_key.clone_from(&config.binary_key);
             }
-            let shared = shared.clone();
-            let traits = config.traits;
-            let device = RecordingDevice { index, memory, info, reachable, binary_key, traits, shared };
-            devices.push(Arc::new(device));
+            info
+        };
+        let mut infos: Vec<DeviceInfo> = (0..n_hosts + config.n_devices).map(info_of).collect();
+        let memories: Vec<MemoryId> = infos[n_hosts..].iter().map(|info| info.memory.id).collect();
+        if config.peer_copies {
+            infos[n_hosts..].iter_mut().for_each(|info| info.peer_memories.clone_from(&memories));
         }
+        let device = |(index, info): (usize, DeviceInfo)| -> Arc<dyn Device> {
+            let event_domain =
+                if config.waits_for_own_device_only { EventDomain::unique() } else { EventDomain::PLATFORM };
+            let memory = Arc::new(RecordingMemory::new(info.memory.id, info.name.clone(), shared.clone()));
+            let traits = QueueTraits { event_domain, ..config.traits };
+            Arc::new(RecordingDevice { index, memory, info, traits, shared: shared.clone() })
+        };
+        let devices = infos.into_iter().enumerate().map(device).collect();
         let info = PlatformInfo {
             backend: kind,
             name: "OxiSYCL recording".to_owned(),
@@ -202,7 +204,7 @@ impl RecordingBackend {
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let platform = Arc::new(Platform::new(info, devices));
-        Self { platform, kind, recorder: Recorder::new(shared) }
+        Self { platform, recorder: Recorder::new(shared) }
     }
 
     /// What was recorded, and the control over it.
@@ -217,10 +219,6 @@ impl RecordingBackend {
 }
 
 impl Backend for RecordingBackend {
-    fn kind(&self) -> BackendKind {
-        self.kind
-    }
-
     fn platforms(&self) -> Result<Vec<Arc<Platform>>, BackendError> {
         Ok(vec![self.platform.clone()])
     }
@@ -230,9 +228,6 @@ struct RecordingDevice {
     index: usize,
     memory: Arc<dyn Memory>,
     info: DeviceInfo,
-    /// Memories beside the host's that its queues can copy between.
-    reachable: Vec<MemoryId>,
-    binary_key: Option<String>,
     traits: QueueTraits,
     shared: Arc<Shared>,
 }
@@ -258,11 +253,6 @@ unsafe impl Device for RecordingDevice {
         }))
     }
 
-    fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
-        let reaches = |memory| memory == MemoryId::HOST || self.reachable.contains(&memory);
-        reaches(source) && reaches(target)
-    }
-
     fn timestamp(&self) -> u64 {
         self.shared.now()
     }
@@ -271,11 +261,7 @@ unsafe impl Device for RecordingDevice {
         if let Some(binary) = binary {
             self.shared.images.check_binary(image, binary)?;
         }
-        self.shared.images.load(self.index, image, binary.is_some(), self.binary_key.is_some())
-    }
-
-    fn binary_key(&self) -> Option<String> {
-        self.binary_key.clone()
+        self.shared.images.load(self.index, image, binary.is_some(), self.info.binary_key.is_some())
     }
 }
 
@@ -319,12 +305,9 @@ unsafe impl Queue for RecordingQueue {
         QueueInfo {
             keeps_order: self.keeps_order(),
             max_unfinished: self.traits.max_unfinished.unwrap_or(usize::MAX),
+            event_domain: self.traits.event_domain,
             ..QueueInfo::default()
         }
-    }
-
-    fn can_wait_for(&self, event: &dyn Event) -> bool {
-        !self.traits.waits_for_own_device_only || self.shared.device_of(event) == Some(self.device)
     }
 
     fn is_executed(&self, command: &Command) -> Result<bool, BackendError> {
@@ -337,11 +320,10 @@ unsafe impl Queue for RecordingQueue {
         self.shared.execute(command, &self.device_name)
     }
 
-    fn flush(&self) -> Result<(), BackendError> {
-        Ok(())
-    }
-
-    fn help(&self) -> bool {
-        self.shared.help()
+    fn help(&self, goes_on: &mut dyn FnMut(bool) -> bool) {
+        let mut has_helped = false;
+        while goes_on(has_helped) {
+            has_helped = self.shared.help();
+        }
     }
 }

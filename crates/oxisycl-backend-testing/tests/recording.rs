@@ -7,10 +7,10 @@ use oxisycl_backend::{
     Backend, BackendError, Command, Completion, CopyCommand, Dependency, DependencyKind, Device, Event, EventStatus,
     FailureKind, FillCommand, FillPattern, MemoryId, Outcome, PitchedBox, Queue, QueueOptions, UsmKind,
 };
+use oxisycl_backend_testing::harness::help_once;
 use oxisycl_backend_testing::recording::{
     CommandKind, CommandState, CompletionMode, Place, Recorder, RecordingBackend, RecordingConfig,
 };
-use oxisycl_types::BackendKind;
 
 /// Remembers in which order commands completed, and whether they ran without a failure.
 #[derive(Default)]
@@ -79,7 +79,7 @@ fn commands_end_when_they_are_told_to_and_not_before() {
     assert_eq!(setup.recorder.pending(), [0, 1]);
     assert_eq!(setup.recorder.ready(), [0]);
     assert_eq!(second.status(), EventStatus::Submitted);
-    assert!(!setup.queue.help());
+    assert!(!help_once(&*setup.queue));
     setup.recorder.complete(0);
     assert_eq!((first.status(), second.status()), (EventStatus::Complete, EventStatus::Submitted));
     assert_eq!(setup.recorder.ready(), [1]);
@@ -165,11 +165,12 @@ fn events_of_another_backend_are_refused() {
 #[test]
 fn copies_and_fills_are_described_by_their_places_and_carried_out_when_they_end() {
     let setup = setup(RecordingConfig::new(1));
-    let memory = setup.devices[0].memory();
+    let device = &setup.devices[0];
+    let (memory, id) = (device.memory(), device.info().memory.id);
     let layout = Layout::from_size_align(64, 8).unwrap();
     let pointer = memory.allocate(UsmKind::Device, layout, false).unwrap();
     let pitched = |offset| PitchedBox {
-        memory: memory.id(),
+        memory: id,
         pointer: pointer.as_ptr().wrapping_add(offset),
         row_pitch: 16,
         slice_pitch: 64,
@@ -182,27 +183,28 @@ fn copies_and_fills_are_described_by_their_places_and_carried_out_when_they_end(
     setup.issue(Command::from(copy), &[data(&filled)]);
 
     let [fill, copy] = [0, 1].map(|index| setup.recorder.command(index));
-    let place = |offset| Place { memory: memory.id(), offset: Some(offset), row_pitch: 16, slice_pitch: 64 };
+    let place = |offset| Place { memory: id, offset: Some(offset), row_pitch: 16, slice_pitch: 64 };
     assert_eq!((fill.kind, fill.target, fill.extent), (CommandKind::Fill, Some(place(4)), [1, 2, 3]));
     assert_eq!((copy.source, copy.target.unwrap().offset), (Some(place(20)), None));
-    assert_eq!((copy.route(), copy.bytes()), (Some((memory.id(), MemoryId::HOST)), 8));
+    assert_eq!((copy.route(), copy.bytes()), (Some((id, MemoryId::HOST)), 8));
     assert_eq!(host, [0; 8]);
     setup.recorder.complete_all();
     assert_eq!(host, [7, 8, 7, 8, 7, 8, 0xA5, 0xA5]);
-    assert_eq!(setup.recorder.n_allocations(memory.id()), 1);
+    assert_eq!(setup.recorder.n_allocations(id), 1);
     // SAFETY: allocated above, and no command is pending.
     unsafe { memory.free(pointer, UsmKind::Device, layout) };
-    assert_eq!(setup.recorder.n_allocations(memory.id()), 0);
+    assert_eq!(setup.recorder.n_allocations(id), 0);
     assert!(setup.recorder.violations().is_empty());
 }
 
 #[test]
 fn memory_that_is_freed_too_early_is_reported_and_not_used() {
     let setup = setup(RecordingConfig::new(1));
-    let memory = setup.devices[0].memory();
+    let device = &setup.devices[0];
+    let (memory, id) = (device.memory(), device.info().memory.id);
     let layout = Layout::from_size_align(64, 8).unwrap();
     let pointer = memory.allocate(UsmKind::Device, layout, true).unwrap();
-    let target = PitchedBox { memory: memory.id(), pointer: pointer.as_ptr(), row_pitch: 64, slice_pitch: 64 };
+    let target = PitchedBox { memory: id, pointer: pointer.as_ptr(), row_pitch: 64, slice_pitch: 64 };
     let fill = FillCommand { target, pattern: FillPattern::from_slice(&[1]), extent: [1, 1, 64] };
     setup.issue(Command::from(fill), &[]);
     // SAFETY: the recorder finds out that the command has lost its memory, and does not carry it out.
@@ -216,11 +218,12 @@ fn memory_that_is_freed_too_early_is_reported_and_not_used() {
 #[test]
 fn a_copy_beyond_an_allocation_is_reported_and_fails() {
     let setup = setup(RecordingConfig::new(2));
-    let memories = [0, 1].map(|index| setup.devices[index].memory());
+    let (memories, ids) =
+        ([0, 1].map(|index| setup.devices[index].memory()), [0, 1].map(|index| setup.devices[index].info().memory.id));
     let layout = Layout::from_size_align(64, 8).unwrap();
     let pointers = memories.map(|memory| memory.allocate(UsmKind::Device, layout, true).unwrap());
     let place = |index: usize, offset| PitchedBox {
-        memory: memories[index].id(),
+        memory: ids[index],
         pointer: pointers[index].as_ptr().wrapping_add(offset),
         row_pitch: 64,
         slice_pitch: 64,
@@ -228,7 +231,7 @@ fn a_copy_beyond_an_allocation_is_reported_and_fails() {
     let copy = |source, target| Command::from(CopyCommand { source, target, extent: [1, 1, 32] });
     setup.issue(copy(place(0, 0), place(1, 32)), &[]);
     setup.issue(copy(place(0, 40), place(1, 0)), &[]);
-    setup.issue(copy(PitchedBox { memory: memories[1].id(), ..place(0, 0) }, place(1, 0)), &[]);
+    setup.issue(copy(PitchedBox { memory: ids[1], ..place(0, 0) }, place(1, 0)), &[]);
     setup.recorder.complete_all();
     assert_eq!(setup.log.entries(), [(0, true), (1, false), (2, false)]);
     assert_eq!(setup.recorder.violations().len(), 2);
@@ -251,8 +254,8 @@ fn modes_can_change_while_commands_are_pending() {
     setup.recorder.set_mode(CompletionMode::WhenHelped);
     setup.marker(&[]);
     assert_eq!(setup.recorder.pending(), [3]);
-    assert!(setup.queue.help());
-    assert!(!setup.queue.help());
+    assert!(help_once(&*setup.queue));
+    assert!(!help_once(&*setup.queue));
 }
 
 #[test]
@@ -268,20 +271,26 @@ fn a_failure_can_be_of_any_kind() {
 #[test]
 fn devices_have_memories_of_their_own_and_the_host_device_has_the_hosts() {
     let backend = RecordingBackend::new(RecordingConfig::new(2).with_host());
-    assert_eq!(backend.kind(), BackendKind::Host);
     assert_eq!(backend.platforms().unwrap()[0].devices().len(), 3);
     let devices = backend.devices();
-    let memories: Vec<MemoryId> = devices.iter().map(|device| device.memory().id()).collect();
+    let memories: Vec<MemoryId> = devices.iter().map(|device| device.info().memory.id).collect();
     assert_eq!(memories[0], MemoryId::HOST);
     assert_ne!(memories[1], memories[2]);
-    assert!(devices[1].can_copy(memories[2], memories[1]) && devices[1].can_copy(MemoryId::HOST, memories[2]));
-    assert!(devices[0].can_copy(MemoryId::HOST, MemoryId::HOST) && !devices[0].can_copy(MemoryId::HOST, memories[1]));
+    assert!(
+        devices[1].info().can_copy(memories[2], memories[1]) && devices[1].info().can_copy(MemoryId::HOST, memories[2])
+    );
+    assert!(
+        devices[0].info().can_copy(MemoryId::HOST, MemoryId::HOST)
+            && !devices[0].info().can_copy(MemoryId::HOST, memories[1])
+    );
 
     let apart = RecordingBackend::new(RecordingConfig::new(2).without_peer_copies());
-    assert_eq!(apart.kind(), BackendKind::Simulated);
     let devices = apart.devices();
-    let memories: Vec<MemoryId> = devices.iter().map(|device| device.memory().id()).collect();
-    assert!(devices[0].can_copy(memories[0], MemoryId::HOST) && !devices[0].can_copy(memories[0], memories[1]));
+    let memories: Vec<MemoryId> = devices.iter().map(|device| device.info().memory.id).collect();
+    assert!(
+        devices[0].info().can_copy(memories[0], MemoryId::HOST)
+            && !devices[0].info().can_copy(memories[0], memories[1])
+    );
     apart.recorder().refuse_allocation(1);
     let layout = Layout::new::<u64>();
     assert!(devices[0].memory().allocate(UsmKind::Device, layout, true).is_err());

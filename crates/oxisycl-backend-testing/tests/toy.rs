@@ -14,8 +14,8 @@ use oxisycl_backend::lane::{Driver, DriverQueue, KernelFacts, Lane, LaneQueue, L
 use oxisycl_backend::poller::{Counts, Progress};
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{
-    BackendError, Command, Device, DeviceInfo, EventStatus, ExecutionTimes, KernelCommand, LoadedKernel, Memory,
-    MemoryId, Queue, QueueOptions, UsmKind,
+    BackendError, Command, Device, DeviceInfo, EventStatus, ExecutionTimes, KernelCommand, LoadedKernel, Memory, Queue,
+    QueueOptions, UsmKind,
 };
 use oxisycl_backend_testing::contract::{Subject, native, run_all};
 use oxisycl_backend_testing::recording::{RecordingBackend, RecordingConfig};
@@ -44,7 +44,6 @@ type Waits = Vec<(Arc<AtomicU64>, u64)>;
 
 struct ToyState {
     name: String,
-    memory: MemoryId,
     lanes: Lanes<Toy>,
 }
 
@@ -102,7 +101,7 @@ impl Progress for ToyState {
         &self.lanes.counts
     }
 
-    fn poll(&self) -> bool {
+    fn poll(&self, _is_idle: bool) -> bool {
         self.lanes.poll(self, true)
     }
 }
@@ -216,14 +215,10 @@ unsafe impl Driver for Toy {
     }
 }
 
-struct ToyMemory(MemoryId);
+struct ToyMemory;
 
 // SAFETY: the program's own allocator, and all bytes are zero at first.
 unsafe impl Memory for ToyMemory {
-    fn id(&self) -> MemoryId {
-        self.0
-    }
-
     fn allocate(&self, _: UsmKind, layout: Layout, _: bool) -> Result<NonNull<u8>, BackendError> {
         let error =
             || BackendError::OutOfMemory { device: "toy".to_owned(), requested: layout.size(), available: None };
@@ -234,10 +229,6 @@ unsafe impl Memory for ToyMemory {
     unsafe fn free(&self, pointer: NonNull<u8>, _: UsmKind, layout: Layout) {
         // SAFETY: allocated by `allocate` with that layout, by the contract of this function.
         unsafe { dealloc(pointer.as_ptr(), layout) }
-    }
-
-    fn is_host_accessible(&self) -> bool {
-        true
     }
 }
 
@@ -273,18 +264,13 @@ unsafe impl Device for ToyDevice {
         let n_streams = if options.in_order { 1 } else { 3 };
         Ok(Arc::new(DriverQueue::new(&self.state, *options, (0..n_streams).map(stream).collect(), ())))
     }
-
-    fn can_copy(&self, _: MemoryId, _: MemoryId) -> bool {
-        true
-    }
 }
 
 #[test]
 fn a_device_on_lanes_keeps_the_contract() {
     let info = RecordingBackend::new(RecordingConfig::new(1)).devices()[0].info().clone();
-    let memory = MemoryId::unique();
-    let state = Arc::new(ToyState { name: "toy".to_owned(), memory, lanes: Lanes::default() });
-    let device: Arc<dyn Device> = Arc::new(ToyDevice { info, memory: Arc::new(ToyMemory(state.memory)), state });
+    let state = Arc::new(ToyState { name: "toy".to_owned(), lanes: Lanes::default() });
+    let device: Arc<dyn Device> = Arc::new(ToyDevice { info, memory: Arc::new(ToyMemory), state });
     let [affine, failing, gate] = native().map(|kernel| -> Arc<dyn LoadedKernel> { Arc::new(ToyKernel(kernel)) });
     // SAFETY: the kernels are the functions themselves.
     let subject = unsafe { Subject::loaded(device, affine, Some(failing), Some(gate)) };

@@ -1,21 +1,17 @@
 //! Backends, platforms and devices, as they are before any work runs.
 
 use std::any::Any;
-use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
 use oxisycl_image::DeviceImage;
 use oxisycl_types::BackendKind;
 
-use crate::{BackendError, DeviceInfo, Memory, MemoryId, Module, Queue, QueueOptions, driver};
+use crate::{BackendError, DeviceInfo, Memory, Module, Queue, QueueOptions, driver};
 
 /// One backend of the process. Making the object is cheap; drivers are asked on the first call of `platforms`.
 pub trait Backend: Send + Sync {
-    /// The kind of this backend.
-    fn kind(&self) -> BackendKind;
-
-    /// Its platforms, the same ones in the same order at every call. A backend without a driver has none.
+    /// The platforms, the same ones in the same order at every call. A backend without a driver has none.
     fn platforms(&self) -> Result<Vec<Arc<Platform>>, BackendError>;
 }
 
@@ -102,12 +98,12 @@ pub enum Partition {
 ///
 /// # Safety
 /// The properties that a device reports are true. Commands are issued, and memory is read, because of them:
-/// - The memory is always the same, and is the one that commands of its queues use.
-/// - Boxes can be copied between the memories for which [`can_copy`](Self::can_copy) says so.
+/// - The memory is always the same, is the one that [`DeviceInfo::memory`] describes, and is the one that commands of its queues use.
+/// - Boxes can be copied between the memories for which [`DeviceInfo::can_copy`] says so.
 /// - A module has the kernels of the image that it was loaded from, by their symbols.
 /// - The device runs native code only if it takes no images.
 pub unsafe trait Device: Any + Send + Sync {
-    /// Limits, names and aspects; constant for the life of the object.
+    /// Everything about the device that stays as it is for the life of the object.
     fn info(&self) -> &DeviceInfo;
 
     /// The memory its kernels work on. Devices that are the same hardware return the same memory.
@@ -124,9 +120,6 @@ pub unsafe trait Device: Any + Send + Sync {
     /// Creates a queue. Its commands may overlap unless `options.in_order` is set.
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError>;
 
-    /// Whether a queue of this device can copy between the two memories directly.
-    fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool;
-
     /// Nanoseconds on the clock that execution times use. By default that is the [host's](driver::now).
     fn timestamp(&self) -> u64 {
         driver::now()
@@ -138,31 +131,11 @@ pub unsafe trait Device: Any + Send + Sync {
     ///
     /// # Safety
     /// The image's code is what the device compiler made, or the user has vouched for it. The binary is what [`Module::binary`] gave for the same
-    /// image, on a device with the same [`binary_key`](Self::binary_key).
+    /// image, on a device with the same [`DeviceInfo::binary_key`].
     ///
     /// # Errors
     /// `Unsupported` if the device runs native code only; `Driver` with the driver's log if it refuses the code.
     unsafe fn load(&self, _image: &DeviceImage, _binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {
         Err(BackendError::Unsupported { device: self.info().name.clone(), what: "device images".to_owned() })
     }
-
-    /// A key of everything that a [binary](Module::binary) depends on beside the image: the hardware, the driver and its version, and
-    /// settings of the backend. `None` if the device's modules have no binaries.
-    fn binary_key(&self) -> Option<String> {
-        None
-    }
-
-    /// A driver handle; `None` if there is no driver. Valid as long as the device is.
-    fn native_handle(&self, _handle: NativeHandle) -> Option<*mut c_void> {
-        None
-    }
-}
-
-/// The kinds of driver handles that a device has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NativeHandle {
-    /// The device. A number is given as an address.
-    Device,
-    /// The context that the device's memory belongs to.
-    Context,
 }

@@ -23,7 +23,7 @@ pub use box_shape::{BoxShape, Pitches};
 pub use grids::{Grid, Grids, each};
 pub use host_transfer::transfer_on_host;
 pub use panic_report::{failure as panic_failure, take as take_report};
-pub use print_pool::{PrintPool, report_printed};
+pub use print_pool::{PrintPool, printed};
 pub use worker::{Worker, spawn};
 
 /// The host's time in nanoseconds, on a monotonic clock that begins at some moment of this process.

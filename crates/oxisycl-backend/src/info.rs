@@ -5,7 +5,7 @@ use std::fmt;
 use oxisycl_image::ImageTarget;
 use oxisycl_types::{Aspect, BackendKind, DeviceType};
 
-use crate::AffinityDomain;
+use crate::{AffinityDomain, MemoryId, MemoryInfo};
 
 /// Floating-point capabilities (`info::fp_config`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -128,7 +128,7 @@ pub struct VectorWidths {
     pub half: u32,
 }
 
-/// Limits, names and capabilities of one device. Field names are the specification's.
+/// Limits, names and capabilities of one device. Fields without a comment have the specification's names.
 #[derive(Clone, PartialEq, Debug)]
 #[expect(missing_docs, reason = "the fields are the specification's descriptors of the same name, section 4.6.4.2")]
 pub struct DeviceInfo {
@@ -145,6 +145,13 @@ pub struct DeviceInfo {
     pub unusable: Option<String>,
     /// The kinds of device image that the device accepts, best first. Empty if it runs the program's own native code.
     pub image_targets: Vec<ImageTarget>,
+    /// The memory that the device's kernels work on.
+    pub memory: MemoryInfo,
+    /// The memories of other devices that queues of this one copy from and to directly.
+    pub peer_memories: Vec<MemoryId>,
+    /// A key of everything that a [binary](crate::Module::binary) depends on beside the image: the hardware, the driver and its version, and
+    /// settings. `None` if the device's modules have no binaries.
+    pub binary_key: Option<String>,
     pub aspects: Vec<Aspect>,
     pub max_compute_units: u32,
     pub max_work_item_dimensions: u32,
@@ -218,6 +225,13 @@ impl DeviceInfo {
     /// Whether the device has `aspect`.
     pub fn has(&self, aspect: Aspect) -> bool {
         self.aspects.contains(&aspect)
+    }
+
+    /// Whether a queue of the device can copy between the two memories directly.
+    pub fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
+        let reaches =
+            |memory| memory == MemoryId::HOST || memory == self.memory.id || self.peer_memories.contains(&memory);
+        reaches(source) && reaches(target)
     }
 }
 

@@ -40,7 +40,7 @@ mod sync;
 
 pub use arguments::{ArgumentBlock, Captures};
 pub use command::{Advice, Command, CopyCommand, FillCommand, KernelCommand, PitchedBox};
-pub use device::{AffinityDomain, Backend, Device, NativeHandle, Partition, Platform, PlatformInfo};
+pub use device::{AffinityDomain, Backend, Device, Partition, Platform, PlatformInfo};
 pub use error::{BackendError, CommandFailure, FailureKind, Operation};
 pub use fill_pattern::FillPattern;
 pub use info::{
@@ -48,10 +48,10 @@ pub use info::{
     PartitionProperty, VectorWidths,
 };
 pub use kernel_box::KernelBox;
-pub use memory::{Memory, MemoryId, UsmKind};
+pub use memory::{Memory, MemoryId, MemoryInfo, UsmKind};
 pub use module::{KernelGroupLimits, KernelInfo, LoadedKernel, Module};
 pub use queue::{
-    Batching, Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes, KernelOutput, MAX_PRINTING,
-    Outcome, Priority, Queue, QueueInfo, QueueOptions,
+    Batching, Completion, Dependency, DependencyKind, Event, EventDomain, EventStatus, ExecutionTimes, KernelOutput,
+    MAX_PRINTING, NativeHandle, Outcome, Priority, Queue, QueueInfo, QueueOptions,
 };
 pub use setting::bytes_setting;

@@ -26,6 +26,25 @@ impl MemoryId {
     }
 }
 
+/// The constant properties of a memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemoryInfo {
+    /// Which physical memory device allocations live in. Devices that are the same hardware have the same one.
+    pub id: MemoryId,
+    /// Whether the host can dereference device allocations.
+    pub is_host_accessible: bool,
+}
+
+impl MemoryInfo {
+    /// The memory of the host.
+    pub const HOST: Self = Self { id: MemoryId::HOST, is_host_accessible: true };
+
+    /// A memory that the host cannot dereference, with an id of its own.
+    pub fn unique() -> Self {
+        Self { id: MemoryId::unique(), is_host_accessible: false }
+    }
+}
+
 /// The kinds of unified shared memory (SYCL 2020 section 4.8.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum UsmKind {
@@ -58,12 +77,9 @@ impl std::fmt::Display for UsmKind {
 ///
 /// # Safety
 /// An allocation has the size and alignment of its layout, overlaps no other, and stays valid until it is freed. It is valid for commands of
-/// the devices of this memory. It is valid for the host where the kind or [`is_host_accessible`](Self::is_host_accessible) says so. Every
-/// byte handed out has a defined value: it was zeroed, poisoned, or comes from a driver. The id is that of the memory, and never changes.
+/// the devices of this memory. It is valid for the host where the kind or [`MemoryInfo::is_host_accessible`] says so. Every byte handed out
+/// has a defined value: it was zeroed, poisoned, or comes from a driver.
 pub unsafe trait Memory: Send + Sync {
-    /// Which physical memory device allocations live in.
-    fn id(&self) -> MemoryId;
-
     /// Allocates `layout`; `layout.size()` is not zero. With `zeroed`, all bytes are zero.
     fn allocate(&self, kind: UsmKind, layout: Layout, zeroed: bool) -> Result<NonNull<u8>, BackendError>;
 
@@ -73,7 +89,4 @@ pub unsafe trait Memory: Send + Sync {
     /// `pointer` came from `allocate` of this object with the same kind and layout, is freed once, and no command that uses it
     /// is pending.
     unsafe fn free(&self, pointer: NonNull<u8>, kind: UsmKind, layout: Layout);
-
-    /// Whether the host can dereference device allocations of this memory.
-    fn is_host_accessible(&self) -> bool;
 }

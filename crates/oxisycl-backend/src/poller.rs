@@ -17,8 +17,8 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::driver::{Worker, spawn};
-use crate::fork;
 use crate::sync::{AtomicU64, Ordering};
+use crate::{QueueInfo, fork};
 
 /// The shortest time between two polls while no command ends.
 const SHORTEST_NAP: Duration = Duration::from_micros(40);
@@ -69,7 +69,7 @@ impl Default for Counts {
 impl Drop for Counts {
     fn drop(&mut self) {
         // A forked child has no such threads, and their locks may be held for ever.
-        if self.generation == fork::generation() {
+        if !self.is_foreign() {
             self.bell.close();
             self.flusher.close();
         }
@@ -98,6 +98,11 @@ impl Drop for Expected<'_> {
 }
 
 impl Counts {
+    /// Whether the process was forked since the device was made. Its threads then exist in the parent only.
+    pub fn is_foreign(&self) -> bool {
+        self.generation != fork::generation()
+    }
+
     /// The handle that wakes the poller thread.
     pub fn bell(&self) -> &Arc<Worker> {
         &self.bell
@@ -139,41 +144,25 @@ pub trait Progress: Send + Sync {
     /// The device's counts.
     fn counts(&self) -> &Counts;
 
-    /// Polls the device, and reports the commands that have ended. Returns whether there were any.
-    fn poll(&self) -> bool;
-
-    /// Whether the process was forked since the device was made. The poller then exists in the parent only.
-    fn is_foreign(&self) -> bool {
-        false
-    }
-
-    /// Whether the device may hold commands back, which needs a flusher thread.
-    fn holds_back(&self) -> bool {
-        false
-    }
+    /// Polls the device, and reports the commands that have ended. Returns whether there were any. If `is_idle`, the device has had nothing to
+    /// do for a while, and what had to wait for that is done, too.
+    fn poll(&self, is_idle: bool) -> bool;
 
     /// Issues some of the held-back commands. Returns after how long the call is to be repeated, or `None` if no command is held back.
     /// Called repeatedly by the flusher thread. Runs no user code.
     fn hand_over(&self) -> Option<Duration> {
         None
     }
-
-    /// Whether [`idle`](Self::idle) has work.
-    fn has_idle_work(&self) -> bool {
-        false
-    }
-
-    /// Called when the device has been idle for a while.
-    fn idle(&self) {}
 }
 
-/// Makes sure that a poller runs, and a flusher thread if the device holds commands back.
+/// Makes sure that the poller of a queue runs, if it needs one, and a flusher thread if it holds commands back.
 ///
 /// # Errors
 /// If no thread can be started.
-pub fn start(progress: &Arc<dyn Progress>) -> io::Result<()> {
+pub fn start(info: &QueueInfo) -> io::Result<()> {
+    let Some(progress) = &info.progress else { return Ok(()) };
     let weak = Arc::downgrade(progress);
-    if progress.holds_back() {
+    if info.holds_back {
         let (weak, flusher) = (weak.clone(), progress.counts().flusher.clone());
         progress.counts().flusher.wake(|| spawn("oxisycl-flush".to_owned(), move || flush(&weak, &flusher)))?;
     }
@@ -186,10 +175,10 @@ fn run(weak: &Weak<dyn Progress>, bell: &Worker) {
     let mut last_end = Instant::now();
     let mut n_accepted = 0;
     while let Some(progress) = weak.upgrade() {
-        if progress.is_foreign() {
+        if progress.counts().is_foreign() {
             return;
         }
-        let has_ended = progress.poll();
+        let has_ended = progress.poll(false);
         let is_fed = n_accepted != progress.counts().n_accepted();
         n_accepted = progress.counts().n_accepted();
         let has_commands = progress.counts().has_commands();
@@ -203,11 +192,9 @@ fn run(weak: &Weak<dyn Progress>, bell: &Worker) {
         } else if has_commands || idle < LINGER {
             std::thread::sleep((idle / 64).clamp(SHORTEST_NAP, LONGEST_NAP));
         } else {
-            if let Some(progress) = weak.upgrade() {
-                progress.idle();
-            }
+            // What comes up after this poll rings the bell.
             bell.sleep(|| {
-                weak.upgrade().is_none_or(|progress| progress.counts().has_commands() || progress.has_idle_work())
+                weak.upgrade().is_none_or(|progress| progress.poll(true) || progress.counts().has_commands())
             });
             last_end = Instant::now();
         }
@@ -222,7 +209,7 @@ fn flush(weak: &Weak<dyn Progress>, flusher: &Worker) {
     let spin = if has_many { FLUSHER_SPIN } else { Duration::ZERO };
     let mut last = Instant::now();
     while let Some(progress) = weak.upgrade() {
-        if progress.is_foreign() {
+        if progress.counts().is_foreign() {
             return;
         }
         let next = hand_over(&*progress, &mut last, spin);

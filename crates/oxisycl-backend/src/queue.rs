@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use oxisycl_types::PrintHeader;
@@ -79,6 +80,21 @@ pub trait Event: Any + Send + Sync {
     fn status(&self) -> EventStatus;
 }
 
+/// The queues whose commands can be issued behind each other's events.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct EventDomain(u32);
+
+impl EventDomain {
+    /// The domain of all queues of a platform that have no other one.
+    pub const PLATFORM: Self = Self(0);
+
+    /// A domain that no other queue of this process has.
+    pub fn unique() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// What the failure of a dependency means for the command that waits for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DependencyKind {
@@ -131,25 +147,32 @@ pub struct Outcome {
     pub result: Result<(), CommandFailure>,
     /// Present on queues with profiling, if the command ran.
     pub times: Option<ExecutionTimes>,
+    /// What the command's kernel printed, on a device that keeps it until the launch has ended.
+    pub output: Vec<KernelOutput>,
 }
 
 impl Outcome {
     /// The outcome of a command that ran, on a queue without profiling.
     pub fn ran(result: Result<(), CommandFailure>) -> Self {
-        Self { has_run: true, result, times: None }
+        Self { has_run: true, result, times: None, output: Vec::new() }
     }
 
     /// The outcome of a command that was not started because of a dependency.
     pub fn not_run() -> Self {
-        Self { has_run: false, result: Ok(()), times: None }
+        Self { has_run: false, ..Self::ran(Ok(())) }
+    }
+
+    /// The outcome of a command that was given up before it started.
+    pub fn refused(failure: CommandFailure) -> Self {
+        Self { has_run: false, ..Self::ran(Err(failure)) }
     }
 }
 
-/// The output of a kernel, on a device that keeps it until the launch has ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum KernelOutput<'a> {
+/// A part of the output of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KernelOutput {
     /// Text, in its order. A launch's output may come in several pieces.
-    Text(&'a str),
+    Text(String),
     /// The output of some calls of `print!` did not fit into the queue's [`print_buffer`](QueueOptions::print_buffer).
     Lost {
         /// How many calls; at [`PrintHeader::MANY`] there may have been more.
@@ -166,11 +189,7 @@ pub enum KernelOutput<'a> {
 
 /// Notified once when a command has ended. Commands may be reported in any order, also a command before one that it came after.
 pub trait Completion: Send + Sync {
-    /// Called before [`complete`](Self::complete), any number of times, with what the command's kernel printed; never for other commands. As
-    /// `complete` it must be short, but may wait for the program's standard output.
-    fn output(&self, _output: KernelOutput<'_>) {}
-
-    /// Called once, by a thread of the backend or by one that helps it; must be short and must not block.
+    /// Called once, by a thread of the backend or by one that helps it. Must be short, and must not block but for the program's standard output.
     ///
     /// # Safety
     /// The caller is the [`Queue`] that the completion was issued with. The command has ended, and this was not called before. Memory
@@ -193,7 +212,11 @@ pub struct QueueInfo {
     /// The object that a poller has to poll so that commands are reported; `None` where the device reports them by itself. The queue's
     /// owner [starts](crate::poller::start) the poller before it issues.
     pub progress: Option<Arc<dyn Progress>>,
-    /// How long a waiting thread should call [`help`](Queue::help) without success before it sleeps. Long where only a poller, which naps,
+    /// Whether the queue may hold commands back until [`Progress::hand_over`] is called.
+    pub holds_back: bool,
+    /// The queues whose events its commands can be issued behind. Behind others they are issued once the event is complete.
+    pub event_domain: EventDomain,
+    /// How long a waiting thread should [help](Queue::help) without success before it sleeps. Long where only a poller, which naps,
     /// reports the end of commands: without that, kernels of 0.5 ms on a GPU ended five percent late.
     pub help_timeout: Duration,
 }
@@ -201,8 +224,14 @@ pub struct QueueInfo {
 impl Default for QueueInfo {
     /// The properties of a queue whose device reports commands by itself, keeps no order, and has no limit of commands.
     fn default() -> Self {
-        let help_timeout = Duration::from_micros(20);
-        Self { keeps_order: false, max_unfinished: usize::MAX, progress: None, help_timeout }
+        Self {
+            keeps_order: false,
+            max_unfinished: usize::MAX,
+            progress: None,
+            holds_back: false,
+            event_domain: EventDomain::PLATFORM,
+            help_timeout: Duration::from_micros(20),
+        }
     }
 }
 
@@ -233,11 +262,6 @@ pub unsafe trait Queue: Any + Send + Sync {
         QueueInfo::default()
     }
 
-    /// Whether commands can be issued behind `_event`, which is of the same context. If not, they are issued once the event is complete.
-    fn can_wait_for(&self, _event: &dyn Event) -> bool {
-        true
-    }
-
     /// Whether a thread of the host has to [execute](Self::execute) the command, since the device cannot order it behind others.
     ///
     /// # Errors
@@ -258,22 +282,35 @@ pub unsafe trait Queue: Any + Send + Sync {
     }
 
     /// Makes sure that issued commands make progress without further calls. Does not block.
-    fn flush(&self) -> Result<(), BackendError>;
-
-    /// Runs one piece of ready work on the calling thread, if the device has such work. Returns whether it did.
-    fn help(&self) -> bool;
-
-    /// Announces that the calling thread calls [`help`](Self::help) until its wait is over, so that one of the device's own threads can
-    /// step back. The wait ends when the guard is dropped. `None` where helping does nothing.
-    fn begin_help(&self) -> Option<Box<dyn Any>> {
-        None
+    ///
+    /// # Errors
+    /// The error of a lost device.
+    fn flush(&self) -> Result<(), BackendError> {
+        Ok(())
     }
 
-    /// A native handle of the queue; `None` if there is no driver. Any of them if there are several, since a command group's task begins
-    /// when everything that it waits for has ended. Valid as long as the queue is.
-    fn native_queue(&self) -> Option<*mut c_void> {
+    /// Has the calling thread, which waits, do ready work of the device until its wait is over. `goes_on` is called before each piece of
+    /// work, with whether there was any the last time. It returns whether the wait goes on. By default there never is work.
+    fn help(&self, goes_on: &mut dyn FnMut(bool) -> bool) {
+        while goes_on(false) {}
+    }
+
+    /// A handle of the driver; `None` if there is no driver. Valid as long as the queue is.
+    fn native_handle(&self, _handle: NativeHandle) -> Option<*mut c_void> {
         None
     }
+}
+
+/// The kinds of driver handles that a queue has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NativeHandle {
+    /// The driver's queue. Any of them if there are several, since a command group's task begins when everything that it waits for has
+    /// ended.
+    Queue,
+    /// The queue's device. A number is given as an address.
+    Device,
+    /// The context that the memory of the device belongs to.
+    Context,
 }
 
 #[cfg(test)]

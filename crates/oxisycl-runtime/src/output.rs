@@ -62,9 +62,9 @@ pub fn print(arguments: fmt::Arguments<'_>, is_line: bool) {
 }
 
 /// What a kernel printed on a device that kept it.
-pub(crate) fn print_kept(output: KernelOutput<'_>, kernel: &str, device: &str) {
-    match output {
-        KernelOutput::Text(text) => write(text),
+pub(crate) fn print_kept(output: &KernelOutput, kernel: &str, device: &str) {
+    match *output {
+        KernelOutput::Text(ref text) => write(text),
         KernelOutput::Lost { count, capacity } => report(&loss(kernel, device, count, capacity)),
         KernelOutput::Unreadable { bytes } => report(&format!(
             "kernel \"{kernel}\" on device \"{device}\": {bytes} bytes of its output are unreadable: unsafe code has overwritten them"

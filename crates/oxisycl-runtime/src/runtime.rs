@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use oxisycl_backend::{Backend, BackendError, Batching, Device, Platform};
-use oxisycl_types::ErrorCode;
+use oxisycl_types::{BackendKind, ErrorCode};
 
 use crate::graph::set_in_kernel;
 use crate::observe::{graph_dump, trace};
@@ -13,8 +13,8 @@ use crate::{Error, Result, fork, process_end, program, queue_settings};
 
 /// What the facade wires together.
 pub struct Wiring {
-    /// All backends, the one with the host device first.
-    pub backends: Vec<Box<dyn Backend>>,
+    /// All backends by kind, the one with the host device first.
+    pub backends: Vec<(BackendKind, Box<dyn Backend>)>,
     /// Whether the calling thread is executing a kernel.
     pub in_kernel: fn() -> bool,
 }
@@ -67,13 +67,13 @@ impl Runtime {
         };
         let mut platforms = Vec::new();
         let mut host = None;
-        for backend in &wiring.backends {
+        for (kind, backend) in &wiring.backends {
             let found = backend.platforms().map_err(|error| match error {
                 // Names all there is to name.
                 BackendError::Setting { .. } => Error::new(ErrorCode::Platform, error.to_string()),
-                _ => Error::with_source(ErrorCode::Platform, format!("backend {}: {error}", backend.kind()), error),
+                _ => Error::with_source(ErrorCode::Platform, format!("backend {kind}: {error}"), error),
             })?;
-            if backend.kind() == oxisycl_types::BackendKind::Host {
+            if *kind == BackendKind::Host {
                 host = found.iter().flat_map(|platform| platform.devices()).next();
             }
             platforms.extend(found);

@@ -287,7 +287,7 @@ impl Device {
     }
 
     pub(crate) fn memory_id(&self) -> MemoryId {
-        self.0.device.memory().id()
+        self.0.device.info().memory.id
     }
 
     /// The device it is a part of. Errors: `Invalid` for a root device.

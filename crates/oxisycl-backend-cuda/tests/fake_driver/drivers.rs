@@ -143,10 +143,10 @@ fn the_drivers_handles_are_given_out() {
     let device = fake.devices().remove(1);
     assert_eq!(native_device(&*device), Some(1));
     assert!(native_context(&*device).is_some_and(|context| !context.is_null()));
-    assert_eq!(device.native_handle(NativeHandle::Device).map(|number| number as usize), Some(1));
-    assert_eq!(device.native_handle(NativeHandle::Context), native_context(&*device));
     let in_order = in_order(&device);
+    assert_eq!(in_order.native_handle(NativeHandle::Device).map(|number| number as usize), Some(1));
+    assert_eq!(in_order.native_handle(NativeHandle::Context), native_context(&*device));
     let streams = native_streams(&*in_order).expect("a queue of this backend");
-    assert_eq!((streams.len(), in_order.native_queue()), (1, Some(streams[0])));
+    assert_eq!((streams.len(), in_order.native_handle(NativeHandle::Queue)), (1, Some(streams[0])));
     assert!(native_streams(&*queue(&device)).is_some_and(|streams| streams.len() > 1));
 }

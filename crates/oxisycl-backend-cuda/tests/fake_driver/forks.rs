@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use oxisycl_backend::{BackendError, Command, UsmKind};
 use oxisycl_backend_cuda::{native_context, native_streams};
+use oxisycl_backend_testing::harness::help_once;
 
 use crate::fake::Fake;
 use crate::held::{folded, three_held};
@@ -54,7 +55,7 @@ fn a_forked_child_is_refused_and_does_not_hang() {
         native_streams(&*child_queue).expect("the handles are numbers");
         native_context(&*child_device).expect("the handle is a number");
         drop(module);
-        let is_refused = forked(&error) && allocated.is_err_and(|error| forked(&error)) && !child_queue.help();
+        let is_refused = forked(&error) && allocated.is_err_and(|error| forked(&error)) && !help_once(&*child_queue);
         drop((child_queue, child_device));
         is_refused
     }));
@@ -73,7 +74,7 @@ fn a_forked_child_does_not_launch_what_its_parent_holds() {
     let command = words.affine(&affine, 3, 3);
     assert!(in_child(move || {
         let is_refused = refused(&child_queue, command).to_string().contains("the process was forked");
-        let does_nothing = child_queue.flush().is_err() && !child_queue.help();
+        let does_nothing = child_queue.flush().is_err() && !help_once(&*child_queue);
         // Both launch what is held, in the parent.
         native_streams(&*child_queue).expect("the handles are numbers");
         native_context(&*child_device).expect("the handle is a number");

@@ -142,7 +142,7 @@ fn a_launch_tells_its_kernel_how_much_stack_calls_have() {
 fn what_is_compiled_is_kept_by_the_driver_and_not_by_us() {
     let fake = Fake::new();
     let device = fake.device();
-    assert_eq!(device.binary_key(), None);
+    assert_eq!(device.info().binary_key, None);
     // SAFETY: the fake driver runs its own kernels only.
     let module = unsafe { device.load(&image(), None) }.expect("the image is taken");
     assert_eq!(module.binary(), None);

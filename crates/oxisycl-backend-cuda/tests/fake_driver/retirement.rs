@@ -136,7 +136,7 @@ fn an_in_order_queue_that_ended_with_work_of_the_host_is_let_go() {
         let row = |memory, pointer| PitchedBox { memory, pointer, row_pitch: 0, slice_pitch: 0 };
         let copy = CopyCommand {
             source: row(MemoryId::HOST, source.as_ptr().cast_mut()),
-            target: row(device.memory().id(), memory.as_ptr()),
+            target: row(device.info().memory.id, memory.as_ptr()),
             extent: [1, 1, 64],
         };
         issue(&queue, Command::from(copy), &[]).probe.succeed();

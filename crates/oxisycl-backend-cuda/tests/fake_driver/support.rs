@@ -119,11 +119,10 @@ pub(crate) fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
 #[derive(Default)]
 pub(crate) struct Probe {
     outcome: Mutex<Option<Outcome>>,
-    printed: Mutex<Printed>,
     changed: Condvar,
 }
 
-/// What a kernel has printed, before its completion was told.
+/// What a kernel has printed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Printed {
     pub(crate) text: String,
@@ -132,16 +131,6 @@ pub(crate) struct Printed {
 }
 
 impl Completion for Probe {
-    fn output(&self, output: KernelOutput<'_>) {
-        assert!(!self.is_complete(), "output after the completion");
-        let mut printed = self.printed.lock().unwrap();
-        match output {
-            KernelOutput::Text(text) => printed.text.push_str(text),
-            KernelOutput::Lost { count, capacity } => printed.lost = Some((count, capacity)),
-            KernelOutput::Unreadable { bytes } => printed.unreadable = bytes,
-        }
-    }
-
     unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
         let before = self.outcome.lock().unwrap().replace(outcome);
         assert!(before.is_none(), "a command completed twice");
@@ -177,7 +166,15 @@ impl Probe {
     #[track_caller]
     pub(crate) fn printed(&self) -> Printed {
         self.succeed();
-        self.printed.lock().unwrap().clone()
+        let mut printed = Printed::default();
+        for output in self.wait().output {
+            match output {
+                KernelOutput::Text(text) => printed.text.push_str(&text),
+                KernelOutput::Lost { count, capacity } => printed.lost = Some((count, capacity)),
+                KernelOutput::Unreadable { bytes } => printed.unreadable = bytes,
+            }
+        }
+        printed
     }
 
     pub(crate) fn is_complete(&self) -> bool {

@@ -35,7 +35,7 @@ fn open(gate: NonNull<u8>) {
 fn a_copy_of_unknown_memory_is_for_the_host_and_waits_for_no_other_command() {
     let fake = Fake::new();
     let device = fake.device();
-    let (memory, id) = (device.memory(), device.memory().id());
+    let (memory, id) = (device.memory(), device.info().memory.id);
     let layout = Layout::from_size_align(64, 64).expect("a layout");
     let buffer = memory.allocate(UsmKind::Device, layout, true).expect("there is memory");
     let gate = memory.allocate(UsmKind::Host, layout, true).expect("there is memory");
@@ -74,7 +74,7 @@ fn a_copy_of_unknown_memory_is_for_the_host_and_waits_for_no_other_command() {
 fn in_order_queues_keep_their_order_without_being_told() {
     let fake = Fake::new();
     let device = fake.device();
-    let (memory, id) = (device.memory(), device.memory().id());
+    let (memory, id) = (device.memory(), device.info().memory.id);
     let layout = Layout::from_size_align(4096, 64).expect("a layout");
     let buffer = memory.allocate(UsmKind::Device, layout, true).expect("there is memory");
     let queue = in_order(&device);
@@ -101,7 +101,7 @@ fn host_transfers_of_two_threads_on_one_queue_do_not_mix() {
     const SIZE: usize = 100_000;
     let fake = Fake::new();
     let device = fake.device();
-    let (memory, id) = (device.memory(), device.memory().id());
+    let (memory, id) = (device.memory(), device.info().memory.id);
     let layout = Layout::from_size_align(SIZE, 64).expect("a layout");
     let queue = in_order(&device);
     std::thread::scope(|scope| {
@@ -132,9 +132,11 @@ fn devices_copy_to_each_other_if_the_driver_says_so() {
     for peers in [0, 1] {
         let fake = Fake::with(&[("devices", 2), ("peers", peers)]);
         let devices = fake.devices();
-        let ids = [devices[0].memory().id(), devices[1].memory().id()];
-        assert_eq!(devices[0].can_copy(ids[0], ids[1]), peers == 1);
-        assert!(devices[0].can_copy(MemoryId::HOST, ids[0]) && devices[0].can_copy(ids[0], MemoryId::HOST));
+        let ids = [devices[0].info().memory.id, devices[1].info().memory.id];
+        assert_eq!(devices[0].info().can_copy(ids[0], ids[1]), peers == 1);
+        assert!(
+            devices[0].info().can_copy(MemoryId::HOST, ids[0]) && devices[0].info().can_copy(ids[0], MemoryId::HOST)
+        );
         if peers == 0 {
             continue;
         }

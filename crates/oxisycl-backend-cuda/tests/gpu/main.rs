@@ -168,8 +168,8 @@ fn code_that_the_driver_refuses_comes_with_its_log() {
 fn devices_copy_to_each_other() {
     let devices = devices();
     let [first, second, ..] = &devices[..] else { skip("needs two devices") };
-    let ids = [first, second].map(|device| device.memory().id());
-    if !first.can_copy(ids[0], ids[1]) {
+    let ids = [first, second].map(|device| device.info().memory.id);
+    if !first.info().can_copy(ids[0], ids[1]) {
         skip("the devices cannot copy to each other");
     }
     let layout = Layout::from_size_align(1 << 20, 256).expect("a layout");

@@ -128,7 +128,7 @@ impl Job {
                 None => Ok(()),
                 Some(report) => Err(self.task.panic_failure(report)),
             };
-            Arc::clone(&self.task).complete(Outcome { has_run: true, result, times }, sink);
+            Arc::clone(&self.task).complete(Outcome { times, ..Outcome::ran(result) }, sink);
         }
         has_panicked
     }

@@ -15,7 +15,6 @@ mod start;
 mod work;
 mod worker;
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -146,9 +145,9 @@ impl Pool {
     }
 
     /// Counts the calling thread as a helper until the guard is dropped.
-    pub(crate) fn begin_help(&'static self) -> Box<dyn Any> {
+    pub(crate) fn begin_help(&self) -> HelpGuard<'_> {
         self.helpers.fetch_add(1, Ordering::SeqCst);
-        Box::new(HelpGuard(self))
+        HelpGuard(self)
     }
 
     /// Whether a thread is helping and will probably go on.
@@ -186,7 +185,7 @@ impl Pool {
             }
             let times = start.map(|start| ExecutionTimes { start, end: clock::now() });
             let result = result.map_err(|report| task.panic_failure(report));
-            task.complete(Outcome { has_run: true, result, times }, sink);
+            task.complete(Outcome { times, ..Outcome::ran(result) }, sink);
         } else {
             let shape = work.shape(threads, self.costs.look_up(&work));
             let job = Arc::new(Job::new(task, shape, threads, start));
@@ -299,9 +298,9 @@ impl Executor for Pool {
 }
 
 /// Counts the calling thread as a helper until it is dropped.
-struct HelpGuard(&'static Pool);
+pub(crate) struct HelpGuard<'p>(&'p Pool);
 
-impl Drop for HelpGuard {
+impl Drop for HelpGuard<'_> {
     fn drop(&mut self) {
         let pool = self.0;
         if pool.helpers.fetch_sub(1, Ordering::SeqCst) == 1 && pool.open_jobs.load(Ordering::SeqCst) > 0 {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use oxisycl_backend::{
-    BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, FpConfig, Memory, MemoryId, Module,
+    BackendError, Command, Completion, Dependency, Device, DeviceInfo, Event, FpConfig, Memory, MemoryInfo, Module,
     Queue, QueueOptions, UsmKind, VectorWidths,
 };
 use oxisycl_image::{DeviceImage, ImageTarget};
@@ -31,12 +31,10 @@ pub(crate) struct SimulatedDevice {
     pub(crate) engine: Arc<EngineHandle>,
     pub(crate) memory: Arc<dyn Memory>,
     pub(crate) info: DeviceInfo,
-    /// The memories that its queues can copy between.
-    pub(crate) reachable: Vec<MemoryId>,
 }
 
-/// The description of a device with that configuration.
-pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceInfo {
+/// The description of a device with that configuration and memory.
+pub(crate) fn simulated_info(config: &SimulatedConfig, name: String, memory: MemoryInfo) -> DeviceInfo {
     let mut aspects = vec![Aspect::Emulated];
     let switches = [
         (Aspect::Fp16, config.fp16),
@@ -68,6 +66,7 @@ pub(crate) fn simulated_info(config: &SimulatedConfig, name: String) -> DeviceIn
     DeviceInfo {
         backend: BackendKind::Simulated,
         image_targets: image_targets(config),
+        memory,
         device_type: config.device_type,
         half_fp_config: with(config.fp16, &host.half_fp_config),
         double_fp_config: with(config.fp64, &host.double_fp_config),
@@ -112,11 +111,6 @@ unsafe impl Device for SimulatedDevice {
         Ok(Arc::new(SimulatedQueue { engine: Arc::clone(&self.engine), options }))
     }
 
-    fn can_copy(&self, source: MemoryId, target: MemoryId) -> bool {
-        let reaches = |memory| memory == MemoryId::HOST || self.reachable.contains(&memory);
-        reaches(source) && reaches(target)
-    }
-
     fn timestamp(&self) -> u64 {
         clock::now()
     }
@@ -154,14 +148,5 @@ unsafe impl Queue for SimulatedQueue {
                 Err(error)
             }
         }
-    }
-
-    fn flush(&self) -> Result<(), BackendError> {
-        Ok(())
-    }
-
-    /// Returns false: the device works by itself, like a real one.
-    fn help(&self) -> bool {
-        false
     }
 }

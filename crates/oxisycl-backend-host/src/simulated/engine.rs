@@ -160,7 +160,7 @@ impl Engine {
             Err(kind) => Err(task.failure(kind)),
         };
         let times = start.map(|start| ExecutionTimes { start, end: clock::now() });
-        task.complete(Outcome { has_run: true, result, times }, &mut HandOver);
+        task.complete(Outcome { times, ..Outcome::ran(result) }, &mut HandOver);
     }
 
     fn carry_out(&self, command: &Command) -> Result<(), FailureKind> {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use oxisycl_backend::{BackendError, Memory, MemoryId, Operation, UsmKind};
+use oxisycl_backend::{BackendError, Memory, Operation, UsmKind};
 use parking_lot::Mutex;
 
 use super::fault::Attempts;
@@ -75,7 +75,6 @@ impl Registry {
 
 /// The memory of one simulated device.
 pub(crate) struct SimulatedMemory {
-    id: MemoryId,
     device: usize,
     device_name: String,
     usm: Vec<UsmKind>,
@@ -96,7 +95,7 @@ impl SimulatedMemory {
         attempts: Arc<Mutex<Attempts>>,
     ) -> Self {
         let used = Mutex::new(0);
-        Self { id: MemoryId::unique(), device, device_name, usm, limit, registry, attempts, used }
+        Self { device, device_name, usm, limit, registry, attempts, used }
     }
 
     /// Subtracts `size` bytes from the device's free memory. An error if there are not as many.
@@ -121,12 +120,8 @@ impl SimulatedMemory {
     }
 }
 
-// SAFETY: blocks of the host's allocator, filled; the id is one that no other memory has.
+// SAFETY: blocks of the host's allocator, filled.
 unsafe impl Memory for SimulatedMemory {
-    fn id(&self) -> MemoryId {
-        self.id
-    }
-
     fn allocate(&self, kind: UsmKind, layout: Layout, zeroed: bool) -> Result<NonNull<u8>, BackendError> {
         if let Some(count) = self.attempts.lock().attempt(Operation::Allocate) {
             let (device, operation) = (self.device_name.clone(), Operation::Allocate);
@@ -164,9 +159,5 @@ unsafe impl Memory for SimulatedMemory {
         }
         // SAFETY: as above; `allocate` used the same layout.
         unsafe { free(pointer, layout) };
-    }
-
-    fn is_host_accessible(&self) -> bool {
-        false
     }
 }

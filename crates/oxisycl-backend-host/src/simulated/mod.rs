@@ -15,7 +15,7 @@ mod module;
 
 use std::sync::Arc;
 
-use oxisycl_backend::{Backend, BackendError, Device, Memory, MemoryId, Platform, PlatformInfo};
+use oxisycl_backend::{Backend, BackendError, Device, MemoryId, MemoryInfo, Platform, PlatformInfo};
 use oxisycl_types::BackendKind;
 use parking_lot::Mutex;
 
@@ -48,17 +48,11 @@ impl SimulatedBackend {
                 Arc::new(Mutex::new(Attempts::new(config.faults.iter().filter(of_device).copied())))
             })
             .collect();
-        let memories: Vec<Arc<dyn Memory>> = (0..config.count)
-            .map(|index| {
-                let (name, attempts) = (names[index].clone(), Arc::clone(&attempts[index]));
-                let registry = Arc::clone(&registry);
-                Arc::new(SimulatedMemory::new(index, name, config.usm.clone(), config.memory, registry, attempts)) as _
-            })
-            .collect();
-        let ids: Arc<[MemoryId]> = memories.iter().map(|memory| memory.id()).collect();
+        let memories: Vec<MemoryInfo> = (0..config.count).map(|_| MemoryInfo::unique()).collect();
+        let ids: Arc<[MemoryId]> = memories.iter().map(|memory| memory.id).collect();
         let mut devices: Vec<Arc<dyn Device>> = Vec::new();
         let mut handles = Vec::new();
-        for (index, memory) in memories.into_iter().enumerate() {
+        for (index, memory_info) in memories.into_iter().enumerate() {
             let transfers = Transfers::default();
             let checker = Checker {
                 device: index,
@@ -69,12 +63,17 @@ impl SimulatedBackend {
             };
             let (name, attempts) = (names[index].clone(), Arc::clone(&attempts[index]));
             let engine = Arc::new(Engine::new(name, config.latency, config.seed, checker, Arc::clone(&attempts)));
-            let reachable = if config.peer_copies { ids.to_vec() } else { vec![ids[index]] };
+            let (name, registry) = (names[index].clone(), Arc::clone(&registry));
+            let attempts_of_memory = Arc::clone(&attempts);
+            let mut info = simulated_info(&config, name.clone(), memory_info);
+            if config.peer_copies {
+                info.peer_memories = ids.to_vec();
+            }
+            let (usm, limit) = (config.usm.clone(), config.memory);
             devices.push(Arc::new(SimulatedDevice {
                 engine: Arc::new(EngineHandle(Arc::clone(&engine))),
-                memory,
-                info: simulated_info(&config, names[index].clone()),
-                reachable,
+                memory: Arc::new(SimulatedMemory::new(index, name, usm, limit, registry, attempts_of_memory)),
+                info,
             }));
             handles.push(Handles { engine, attempts, transfers });
         }
@@ -95,10 +94,6 @@ impl SimulatedBackend {
 }
 
 impl Backend for SimulatedBackend {
-    fn kind(&self) -> BackendKind {
-        BackendKind::Simulated
-    }
-
     fn platforms(&self) -> Result<Vec<Arc<Platform>>, BackendError> {
         Ok(vec![Arc::clone(&self.platform)])
     }

@@ -32,7 +32,7 @@ fn the_process_has_one_cpu_that_stays_the_same() {
     let devices = platforms[0].devices();
     assert_eq!(devices.len(), 1);
     assert!(Arc::ptr_eq(&devices[0], &platforms[0].devices()[0]));
-    assert_eq!((backend.kind(), devices[0].info().backend), (BackendKind::Host, BackendKind::Host));
+    assert_eq!((platforms[0].info().backend, devices[0].info().backend), (BackendKind::Host, BackendKind::Host));
     assert!(run(&queue_of(&devices[0]), nothing()).result.is_ok());
 }
 
@@ -55,7 +55,7 @@ fn the_description_meets_the_minima_of_the_specification() {
     assert!(!info.name.is_empty() && info.is_available);
     assert_eq!(info.partition_type_property, None);
     assert!(info.partition_max_sub_devices <= info.max_compute_units);
-    assert!(device.can_copy(MemoryId::HOST, MemoryId::HOST) && !device.can_copy(MemoryId::HOST, MemoryId::unique()));
+    assert!(info.can_copy(MemoryId::HOST, MemoryId::HOST) && !info.can_copy(MemoryId::HOST, MemoryId::unique()));
     assert!(device.info().image_targets.is_empty());
 }
 

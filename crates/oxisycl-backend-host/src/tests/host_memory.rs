@@ -2,7 +2,7 @@
 
 use std::alloc::Layout;
 
-use oxisycl_backend::{BackendError, MemoryId, UsmKind};
+use oxisycl_backend::{BackendError, MemoryInfo, UsmKind};
 
 use super::support::*;
 
@@ -10,8 +10,7 @@ use super::support::*;
 fn every_byte_is_defined_and_aligned_whatever_the_size() {
     let device = device(1);
     let memory = device.memory();
-    assert_eq!(memory.id(), MemoryId::HOST);
-    assert!(memory.is_host_accessible());
+    assert_eq!(device.info().memory, MemoryInfo::HOST);
     let zeroes = vec![0u8; 9 << 20];
     for size in [1, 63, 4096, (2 << 20) - 1, 2 << 20, (2 << 20) + 1, 9 << 20] {
         for align in [1, 64, 4096, 2 << 20, 4 << 20] {

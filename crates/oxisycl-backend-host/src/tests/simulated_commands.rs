@@ -9,6 +9,7 @@ use oxisycl_backend::{
     Backend, BackendError, Command, CopyCommand, Device, FailureKind, FillCommand, FillPattern, Memory, MemoryId,
     Operation, PitchedBox, QueueOptions, UsmKind,
 };
+use oxisycl_backend_testing::harness::help_once;
 use oxisycl_types::{Aspect, BackendKind, DeviceType, HostChunk, LaunchRange};
 
 use super::support::*;
@@ -59,7 +60,7 @@ fn data_goes_to_a_device_through_a_kernel_to_another_device_and_back() {
     let devices = devices(&backend);
     let queues: Vec<_> = devices.iter().map(queue_of).collect();
     let (a, b) = (allocate(&devices[0]), allocate(&devices[1]));
-    let ids = [devices[0].memory().id(), devices[1].memory().id()];
+    let ids = [devices[0].info().memory.id, devices[1].info().memory.id];
     let mut host = [41u8; SIZE];
     let at_host = place(MemoryId::HOST, host.as_mut_ptr());
     let (at_a, at_b) = (place(ids[0], a.as_ptr()), place(ids[1], b.as_ptr()));
@@ -95,8 +96,8 @@ fn a_device_describes_itself_as_configured() {
     assert_eq!(info.global_mem_size, 4096);
     assert_eq!(devices[0].info().backend, BackendKind::Simulated);
     assert!(devices[0].partition(&oxisycl_backend::Partition::Equally(1)).is_err());
-    assert!(!devices[0].memory().is_host_accessible());
-    assert_ne!(devices[0].memory().id(), devices[1].memory().id());
+    assert!(!devices[0].info().memory.is_host_accessible);
+    assert_ne!(devices[0].info().memory.id, devices[1].info().memory.id);
 }
 
 #[test]
@@ -141,10 +142,12 @@ fn peers_are_reached_only_if_allowed() {
     for allowed in [true, false] {
         let backend = SimulatedBackend::new(SimulatedConfig::new(2).peer_copies(allowed));
         let devices = devices(&backend);
-        let ids = [devices[0].memory().id(), devices[1].memory().id()];
-        assert!(devices[0].can_copy(MemoryId::HOST, ids[0]) && devices[0].can_copy(ids[0], MemoryId::HOST));
-        assert_eq!(devices[0].can_copy(ids[0], ids[1]), allowed);
-        assert!(!devices[0].can_copy(ids[0], MemoryId::unique()));
+        let ids = [devices[0].info().memory.id, devices[1].info().memory.id];
+        assert!(
+            devices[0].info().can_copy(MemoryId::HOST, ids[0]) && devices[0].info().can_copy(ids[0], MemoryId::HOST)
+        );
+        assert_eq!(devices[0].info().can_copy(ids[0], ids[1]), allowed);
+        assert!(!devices[0].info().can_copy(ids[0], MemoryId::unique()));
         let (a, b) = (allocate(&devices[0]), allocate(&devices[1]));
         let command = copy(place(ids[0], a.as_ptr()), place(ids[1], b.as_ptr()));
         assert_eq!(run(&queue_of(&devices[0]), command).result.is_ok(), allowed);
@@ -158,7 +161,7 @@ fn a_wrong_address_fails_the_command_and_touches_nothing() {
     let backend = SimulatedBackend::new(SimulatedConfig::new(2));
     let devices = devices(&backend);
     let queue = queue_of(&devices[0]);
-    let ids = [devices[0].memory().id(), devices[1].memory().id()];
+    let ids = [devices[0].info().memory.id, devices[1].info().memory.id];
     let pointer = allocate(&devices[0]);
     let mut host = [1u8; SIZE];
     let wrong = [
@@ -227,7 +230,7 @@ fn a_waiting_thread_cannot_help() {
     control.pause(0);
     let probe = Probe::new();
     issue(&queue, nothing(), &[], &probe);
-    assert!(!queue.help() && queue.begin_help().is_none());
+    assert!(!help_once(&*queue));
     assert!(!probe.is_complete());
     control.resume(0);
     probe.succeed();
@@ -251,7 +254,7 @@ fn fault_free_memory_kinds_are_usable_by_the_host() {
     let memory: &Arc<dyn Memory> = device.memory();
     for kind in [UsmKind::Host, UsmKind::Shared] {
         let pointer = memory.allocate(kind, layout(), true).expect("memory");
-        for id in [MemoryId::HOST, memory.id()] {
+        for id in [MemoryId::HOST, device.info().memory.id] {
             run(&queue_of(device), fill(place(id, pointer.as_ptr()), 4)).result.expect("success");
         }
         // SAFETY: allocated with this size; the commands have completed.

@@ -190,13 +190,13 @@ impl Probe {
     /// Waits as the runtime does: helping.
     pub(crate) fn help(&self, queue: &Arc<dyn Queue>) -> Outcome {
         let began = Instant::now();
-        let _guard = queue.begin_help();
-        while !self.is_complete() {
-            if !queue.help() {
+        queue.help(&mut |has_helped| {
+            if !has_helped {
                 std::thread::yield_now();
             }
             assert!(began.elapsed() < PATIENCE, "a command did not complete");
-        }
+            !self.is_complete()
+        });
         self.wait()
     }
 }

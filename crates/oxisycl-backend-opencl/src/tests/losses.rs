@@ -51,7 +51,7 @@ pub(super) fn fill_with(
     pattern: &[u8],
 ) -> Result<(Outcome, Arc<dyn Event>), BackendError> {
     let memory = device.memory().allocate(UsmKind::Device, LAYOUT, false)?;
-    let target = PitchedBox { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
+    let target = PitchedBox { memory: device.info().memory.id, pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
     let command = FillCommand { target, pattern: FillPattern::from_slice(pattern), extent: [1, 1, 20] };
     let probe = Arc::new(Probe::default());
     // SAFETY: the memory lives until the command has ended.
@@ -133,7 +133,7 @@ fn what_waits_for_a_lost_device_ends() {
         let queue = queue(&device);
         let memory = device.memory().allocate(UsmKind::Device, LAYOUT, false).expect("there is memory");
         let target =
-            PitchedBox { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
+            PitchedBox { memory: device.info().memory.id, pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
         let command = || {
             let pattern = FillPattern::from_slice(&[1]);
             Command::from(FillCommand { target, pattern, extent: [1, 1, 64] })

@@ -96,7 +96,7 @@ fn queues_whose_commands_wait_for_each_others_go_on() {
             let last: [Mutex<Option<Arc<dyn Event>>>; 2] = Default::default();
             let submit = &|own: usize| {
                 let pointer = std::ptr::with_exposed_provenance_mut(address);
-                let target = PitchedBox { memory: device.memory().id(), pointer, row_pitch: 0, slice_pitch: 0 };
+                let target = PitchedBox { memory: device.info().memory.id, pointer, row_pitch: 0, slice_pitch: 0 };
                 let issue = |number: usize| {
                     let other = if number.is_multiple_of(20) { 1 - own } else { own };
                     let event = last[other].lock().clone();

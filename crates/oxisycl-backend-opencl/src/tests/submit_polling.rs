@@ -12,7 +12,7 @@ use oxisycl_backend::{
     Command, Completion, Dependency, DependencyKind, Device, Event, FillCommand, FillPattern, Outcome, PitchedBox,
     QueueOptions, UsmKind,
 };
-use oxisycl_backend_testing::harness::create_queue;
+use oxisycl_backend_testing::harness::{create_queue, help_once};
 
 use super::losses::fill_with;
 use super::{real, usable_devices};
@@ -124,7 +124,7 @@ fn commands_are_asked_about_while_other_threads_wait_for_them_and_depend_on_them
             let other = create_queue(device, &QueueOptions::default()).expect("a queue");
             let memory = device.memory().allocate(UsmKind::Device, LAYOUT, true).expect("memory");
             let target =
-                PitchedBox { memory: device.memory().id(), pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
+                PitchedBox { memory: device.info().memory.id, pointer: memory.as_ptr(), row_pitch: 0, slice_pitch: 0 };
             let fill =
                 || Command::from(FillCommand { target, pattern: FillPattern::from_slice(&[7]), extent: [1, 1, 8] });
             let n = 20 * MAX_LISTED;
@@ -134,7 +134,7 @@ fn commands_are_asked_about_while_other_threads_wait_for_them_and_depend_on_them
                 // As a thread that waits does.
                 scope.spawn(|| {
                     while !is_done() {
-                        queue.help();
+                        help_once(&*queue);
                         thread::yield_now();
                     }
                 });

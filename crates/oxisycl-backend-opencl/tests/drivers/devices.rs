@@ -28,7 +28,6 @@ fn a_library_that_is_not_there_means_no_platform_and_the_reason_is_a_debug_event
     let expected = "no OpenCL platform: the loader cannot be used: /nonexistent/libOpenCL.so.1: ";
     // The rest is what the system's loader says.
     assert!(events.len() == 1 && events[0].starts_with(expected) && events[0].len() > expected.len(), "{events:?}");
-    assert_eq!(backend.kind(), BackendKind::OpenCl);
 }
 
 fn a_library_that_is_no_loader_means_no_platform() {
@@ -82,7 +81,7 @@ fn devices_tell_their_limits() {
         assert!(info.max_parameter_size >= 1024 - size_of::<DeviceLaunch>(), "{}", info.max_parameter_size);
         assert!(info.has(Aspect::UsmDeviceAllocations) && info.has(Aspect::QueueProfiling));
         assert_eq!(device.info().image_targets[0], ImageTarget::SpirV { major: 1, minor: 2 });
-        assert!(device.binary_key().is_some_and(|key| key.contains(&info.driver_version)));
+        assert!(info.binary_key.as_ref().is_some_and(|key| key.contains(&info.driver_version)));
     }
 }
 

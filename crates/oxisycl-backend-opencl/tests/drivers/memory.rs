@@ -85,7 +85,7 @@ fn boxes_of_many_rows_are_copied_whole() {
                 let host =
                     |pointer: *mut u8| PitchedBox { memory: MemoryId::HOST, pointer, row_pitch: 40, slice_pitch: 0 };
                 let near = PitchedBox {
-                    memory: device.memory().id(),
+                    memory: device.info().memory.id,
                     pointer: pointer.as_ptr(),
                     row_pitch: 64,
                     slice_pitch: 0,
@@ -116,7 +116,7 @@ fn long_fills_with_odd_patterns_and_padding_are_whole() {
             let queue = out_of_order(&device);
             let layout = Layout::from_size_align(ELEMENTS * 8, 64).expect("a layout");
             let pointer = device.memory().allocate(UsmKind::Device, layout, true).expect("there is memory");
-            let target = row(device.memory().id(), pointer.as_ptr());
+            let target = row(device.info().memory.id, pointer.as_ptr());
             let pattern = FillPattern::from_slice(&[1, 2, 3, 4, 5, 6, 7]);
             let fill = |pattern| Command::from(FillCommand { target, pattern, extent: [1, 1, ELEMENTS] });
             let mut back = vec![0u8; ELEMENTS * 8];

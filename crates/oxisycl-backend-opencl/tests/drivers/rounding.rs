@@ -29,7 +29,8 @@ fn computed(device: &Arc<dyn Device>, module: &Arc<dyn Module>) -> Vec<[u32; 2]>
     let queue = in_order(device);
     let layout = Layout::for_value(&numbers[..]);
     let memory = device.memory().allocate(UsmKind::Device, layout, true).expect("there is memory");
-    let (near, host) = (row(device.memory().id(), memory.as_ptr()), row(MemoryId::HOST, numbers.as_mut_ptr().cast()));
+    let (near, host) =
+        (row(device.info().memory.id, memory.as_ptr()), row(MemoryId::HOST, numbers.as_mut_ptr().cast()));
     let extent = [1, 1, layout.size()];
     succeed(&queue, Command::from(CopyCommand { source: host, target: near, extent }));
     let kernel = module.kernel("rounded").expect("the image has the kernel");

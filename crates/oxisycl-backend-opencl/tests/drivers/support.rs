@@ -138,23 +138,14 @@ pub(crate) fn kernels<const N: usize>(device: &Arc<dyn Device>, symbols: [&str; 
     symbols.map(|symbol| module.kernel(symbol).expect("the image has the kernel"))
 }
 
-/// Waits for one command, without helping, and keeps what it printed.
+/// Waits for one command, without helping.
 #[derive(Default)]
 pub(crate) struct Probe {
     outcome: Mutex<Option<Outcome>>,
     changed: Condvar,
-    pub(crate) output: Mutex<String>,
 }
 
 impl Completion for Probe {
-    fn output(&self, output: KernelOutput<'_>) {
-        let text = match output {
-            KernelOutput::Text(text) => text.to_owned(),
-            other => format!("{other:?}\n"),
-        };
-        self.output.lock().unwrap().push_str(&text);
-    }
-
     unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
         *self.outcome.lock().unwrap() = Some(outcome);
         self.changed.notify_all();
@@ -167,6 +158,15 @@ impl Probe {
         let limit = Duration::from_secs(60);
         let (outcome, _) = self.changed.wait_timeout_while(outcome, limit, |outcome| outcome.is_none()).unwrap();
         outcome.clone().expect("a command did not complete")
+    }
+
+    /// What the command has printed.
+    pub(crate) fn output(&self) -> String {
+        let text = |output| match output {
+            KernelOutput::Text(text) => text,
+            other => format!("{other:?}\n"),
+        };
+        self.wait().output.into_iter().map(text).collect()
     }
 }
 

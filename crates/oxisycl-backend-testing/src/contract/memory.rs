@@ -20,9 +20,10 @@ fn kinds(subject: &Subject) -> Vec<UsmKind> {
 
 /// Memory that is asked to be zero is zero, also where other values were before.
 pub fn zeroed_memory_is_zero(subject: &Subject) {
-    let (queue, memory) = (subject.queue(), subject.device().memory());
+    let (queue, device) = (subject.queue(), subject.device());
+    let memory = device.memory();
     for kind in kinds(subject) {
-        let id = if kind == UsmKind::Device { memory.id() } else { MemoryId::HOST };
+        let id = if kind == UsmKind::Device { device.info().memory.id } else { MemoryId::HOST };
         for size in [1, 4096, if cfg!(miri) { 5003 } else { 100_003 }] {
             let layout = Layout::from_size_align(size, 16).expect("a small layout");
             for _ in 0..2 {

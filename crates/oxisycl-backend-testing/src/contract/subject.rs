@@ -245,7 +245,7 @@ impl<'a> DeviceBytes<'a> {
 
     /// The first bytes as a row.
     pub(super) fn row(&self) -> PitchedBox {
-        row(self.device.memory().id(), self.as_ptr())
+        row(self.device.info().memory.id, self.as_ptr())
     }
 }
 
@@ -290,19 +290,18 @@ impl Probe {
     pub(super) fn wait(&self, queue: &TestQueue) -> Outcome {
         queue.flush().expect("a queue can be flushed");
         let began = Instant::now();
-        let _guard = queue.begin_help();
-        loop {
-            if let Some(outcome) = self.ends().first() {
-                return outcome.clone();
+        queue.help(&mut |has_helped| {
+            let ends = self.ends();
+            if !ends.is_empty() {
+                return false;
             }
             assert!(began.elapsed() < PATIENCE, "a command did not complete");
-            if !queue.help() {
-                let ends = self.ends();
-                if ends.is_empty() {
-                    drop(self.changed.wait_timeout(ends, Duration::from_micros(200)));
-                }
+            if !has_helped {
+                drop(self.changed.wait_timeout(ends, Duration::from_micros(200)));
             }
-        }
+            true
+        });
+        self.ends().first().cloned().expect("the wait has ended")
     }
 
     #[track_caller]

@@ -66,7 +66,7 @@ fn noise(random: &mut Sequence, size: usize) -> Vec<u8> {
 /// of their boxes.
 pub fn copies_agree_with_a_model(subject: &Subject) {
     let (queue, device) = (subject.queue(), subject.device());
-    let memory = device.memory().id();
+    let memory = device.info().memory.id;
     let mut random = Sequence(1);
     for case in 0..scaled(90) as usize {
         let mut extent = [random.next(1, 4), random.next(1, 6), random.next(1, 40)];
@@ -120,7 +120,7 @@ pub fn fills_agree_with_a_model(subject: &Subject) {
             let filled = DeviceBytes::upload(device, &queue, &expected);
             let bytes = [extent[0], extent[1], extent[2] * width];
             for_each(bytes, |slice, row, byte| expected[shape.at(slice, row, byte)] = pattern[byte % width]);
-            let target = shape.pitched(device.memory().id(), filled.as_ptr());
+            let target = shape.pitched(device.info().memory.id, filled.as_ptr());
             run(&queue, Command::from(FillCommand { target, pattern: FillPattern::from_slice(&pattern), extent }));
             let found = filled.download(&queue);
             assert!(found == expected, "a fill of {extent:?} elements of {width} bytes at {shape:?} went wrong");

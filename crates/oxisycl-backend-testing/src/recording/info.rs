@@ -2,10 +2,13 @@
 
 use oxisycl_types::{Aspect, BackendKind, DeviceType};
 
-use oxisycl_backend::{CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryOrder, MemoryScope, VectorWidths};
+use oxisycl_backend::{
+    CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryInfo, MemoryOrder, MemoryScope, VectorWidths,
+};
 
 /// The description of a device with that name.
 pub(super) fn recording_info(name: String, is_host: bool) -> DeviceInfo {
+    let memory = if is_host { MemoryInfo::HOST } else { MemoryInfo::unique() };
     let (device_type, kind) =
         if is_host { (DeviceType::Cpu, Aspect::Cpu) } else { (DeviceType::Accelerator, Aspect::Accelerator) };
     let aspects = vec![
@@ -28,6 +31,9 @@ pub(super) fn recording_info(name: String, is_host: bool) -> DeviceInfo {
         backend: BackendKind::Host,
         unusable: None,
         image_targets: Vec::new(),
+        memory,
+        peer_memories: Vec::new(),
+        binary_key: None,
         device_type,
         name,
         vendor: "OxiSYCL".to_owned(),

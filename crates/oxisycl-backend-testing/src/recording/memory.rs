@@ -86,10 +86,6 @@ impl RecordingMemory {
 
 // SAFETY: blocks of the host's allocator, filled; they are never handed out again before they were freed.
 unsafe impl Memory for RecordingMemory {
-    fn id(&self) -> MemoryId {
-        self.id
-    }
-
     fn allocate(&self, kind: UsmKind, layout: Layout, zeroed: bool) -> Result<NonNull<u8>, BackendError> {
         if let Some(count) = self.shared.refuses_allocation() {
             let (device, operation) = (self.device_name.clone(), Operation::Allocate);
@@ -123,10 +119,6 @@ unsafe impl Memory for RecordingMemory {
         lock(&self.shared.allocations).0.remove(&base);
         // SAFETY: the caller promises that it came from `allocate` with this layout, and is not used any more.
         unsafe { dealloc(pointer.as_ptr(), layout) };
-    }
-
-    fn is_host_accessible(&self) -> bool {
-        self.id == MemoryId::HOST
     }
 }
 

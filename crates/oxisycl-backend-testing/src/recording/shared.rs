@@ -257,13 +257,6 @@ impl Shared {
         Ok(event)
     }
 
-    /// The device of an event of this backend.
-    pub(super) fn device_of(&self, event: &dyn Event) -> Option<usize> {
-        let event: &dyn Any = event;
-        let event = event.downcast_ref::<RecordedEvent>().filter(|event| event.backend == self.number)?;
-        Some(lock(&self.state).entries[event.index].recorded.device)
-    }
-
     /// Carries a command out that is no part of the record.
     pub(super) fn execute(&self, command: &Command, device_name: &str) -> Outcome {
         self.executions.begin();
@@ -360,7 +353,7 @@ impl Shared {
             };
             let times = (profiling && has_run).then(|| ExecutionTimes { start, end: self.now() });
             let result = result.map_err(|kind| CommandFailure::new(&command, device_name, kind));
-            let outcome = Outcome { has_run, result, times };
+            let outcome = Outcome { has_run, result, times, output: Vec::new() };
             lock(&self.state).mark_ended(index, &outcome, &mut next);
             drop(command);
             // SAFETY: the command was taken from its entry above, so that it ends once, and it has been carried out or will not be.

@@ -44,16 +44,18 @@ impl<B> PrintPool<B> {
     }
 }
 
-/// Passes the output of a launch to `report`. `bytes` are those of its print buffer, which has space for `capacity` bytes of records.
-pub fn report_printed(bytes: &[u8], capacity: u32, sites: &[PanicSite], report: &mut dyn FnMut(KernelOutput<'_>)) {
-    let Printed { n_lost, n_unreadable } =
-        read_print_buffer(bytes, sites, &mut |text| report(KernelOutput::Text(text)));
+/// The output of a launch. `bytes` are those of its print buffer, which has space for `capacity` bytes of records.
+pub fn printed(bytes: &[u8], capacity: u32, sites: &[PanicSite]) -> Vec<KernelOutput> {
+    let mut output = Vec::new();
+    let mut add_text = |text: &str| output.push(KernelOutput::Text(text.to_owned()));
+    let Printed { n_lost, n_unreadable } = read_print_buffer(bytes, sites, &mut add_text);
     if n_unreadable > 0 {
-        report(KernelOutput::Unreadable { bytes: n_unreadable });
+        output.push(KernelOutput::Unreadable { bytes: n_unreadable });
     }
     if n_lost > 0 {
-        report(KernelOutput::Lost { count: n_lost, capacity });
+        output.push(KernelOutput::Lost { count: n_lost, capacity });
     }
+    output
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
-use std::time::Duration;
 
 use oxisycl_image::{PanicSite, ParameterLayout};
 use oxisycl_types::PanicRecord;
@@ -14,7 +13,7 @@ use crate::poller::Progress;
 use crate::pool::Pool;
 use crate::{
     BackendError, Command, CommandFailure, EventStatus, ExecutionTimes, FailureKind, KernelCommand, KernelOutput,
-    LoadedKernel, Outcome, driver,
+    LoadedKernel, NativeHandle, Outcome, QueueInfo, driver,
 };
 
 /// The properties of a loaded kernel that a launch needs.
@@ -200,8 +199,10 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// Takes the panic out of the record of a launch that has ended. The record can be used again afterwards.
     fn take_report(record: Self::Record) -> Option<PanicRecord>;
 
-    /// Passes the output of a launch that has ended to `_report`.
-    fn read_print(_print: &Self::Print, _sites: &[PanicSite], _report: &mut dyn FnMut(KernelOutput<'_>)) {}
+    /// The output of a launch that has ended.
+    fn read_print(_print: &Self::Print, _sites: &[PanicSite]) -> Vec<KernelOutput> {
+        Vec::new()
+    }
 
     /// The execution times of a task, on a queue with profiling. If the task was not finished, only returns the driver's resources for
     /// profiling.
@@ -219,9 +220,9 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// Releases a lane's driver resources. The lane has no tasks.
     fn close(_stream: &mut Self::Stream, _ring: &mut Self::Ring) {}
 
-    /// See [`Queue::can_wait_for`](crate::Queue::can_wait_for).
-    fn can_wait_for(_queue: &LaneQueue<Self>, _task: &Task<Self>) -> bool {
-        true
+    /// The properties of a queue. Its order and its poller are filled in by the caller.
+    fn info(_queue: &LaneQueue<Self>) -> QueueInfo {
+        QueueInfo::default()
     }
 
     /// See [`Queue::is_executed`](crate::Queue::is_executed).
@@ -251,13 +252,8 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
         Ok(())
     }
 
-    /// See [`QueueInfo::help_timeout`](crate::QueueInfo::help_timeout).
-    fn help_timeout(_queue: &LaneQueue<Self>) -> Duration {
-        Duration::from_micros(20)
-    }
-
-    /// See [`Queue::native_queue`](crate::Queue::native_queue).
-    fn native_queue(_queue: &LaneQueue<Self>) -> Option<*mut c_void> {
+    /// See [`Queue::native_handle`](crate::Queue::native_handle).
+    fn native_handle(_queue: &LaneQueue<Self>, _handle: NativeHandle) -> Option<*mut c_void> {
         None
     }
 
@@ -265,11 +261,8 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     const FIRST_RECORDS: usize;
 
     /// After this many attempts to help that found no finished task, a waiting thread is about to sleep, since its
-    /// [timeout](Self::help_timeout) ends. It relies on the poller then.
+    /// [timeout](QueueInfo::help_timeout) ends. It relies on the poller then.
     const IDLE_HELPS: usize = 20;
-
-    /// See [`QueueInfo::max_unfinished`](crate::QueueInfo::max_unfinished).
-    const MAX_UNFINISHED: usize = usize::MAX;
 
     /// Whether a waiting thread polls all lanes of the device, not only those of its queue.
     const HELPS_ALL: bool;

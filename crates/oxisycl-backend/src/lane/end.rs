@@ -2,19 +2,17 @@
 
 use super::{Driver, Task};
 use crate::driver::{call_completion, panic_failure};
-use crate::{Command, CommandFailure, FailureKind, Outcome};
+use crate::{Command, CommandFailure, FailureKind, KernelOutput, Outcome};
 
 /// Reports the end of a task that was on a lane. `is_finished` is false if the device was lost before it finished the task.
 pub(super) fn end<D: Driver>(task: &Task<D>, is_finished: bool) {
-    if is_finished {
-        report_output(task);
-    }
+    let output = if is_finished { output_of(task) } else { Vec::new() };
     let times = if task.queue.options.profiling { D::times(task, is_finished) } else { None };
     let result = failure_of(task, is_finished).map_or(Ok(()), Err);
     D::lanes(&task.queue.device).counts.end();
     if let Some(completion) = task.end() {
         // SAFETY: taken from the task, which its queue made for the command; the driver has done with it.
-        call_completion(|| unsafe { completion.complete(Outcome { has_run: true, result, times }) });
+        call_completion(|| unsafe { completion.complete(Outcome { has_run: true, result, times, output }) });
     }
 }
 
@@ -23,13 +21,13 @@ fn kernel_of<D: Driver>(task: &Task<D>) -> Option<&D::Kernel> {
     D::kernel_of(command)
 }
 
-/// Passes a kernel's output to the task's completion.
-fn report_output<D: Driver>(task: &Task<D>) {
-    let Some(print) = &task.print else { return };
-    if let (Some(kernel), Some(completion), None) = (kernel_of(task), task.completion(), task.error()) {
-        call_completion(|| D::read_print(print, D::sites(kernel), &mut |output| completion.output(output)));
-    }
+/// The output of a launch that may have printed. Its print buffer can be used again afterwards.
+fn output_of<D: Driver>(task: &Task<D>) -> Vec<KernelOutput> {
+    let Some(print) = &task.print else { return Vec::new() };
+    let kernel = if task.error().is_none() { kernel_of(task) } else { None };
+    let output = kernel.map(|kernel| D::read_print(print, D::sites(kernel)));
     task.queue.prints.give_back(print.clone());
+    output.unwrap_or_default()
 }
 
 /// The failure of a task that was on a lane; `None` if it succeeded.

@@ -10,10 +10,9 @@ use smallvec::SmallVec;
 use super::task::Extras;
 use super::{Driver, Lane, Task};
 use crate::driver::PrintPool;
-use crate::poller::Progress;
 use crate::{
-    BackendError, Command, Completion, Dependency, Event, KernelCommand, LoadedKernel, Outcome, Queue, QueueInfo,
-    QueueOptions,
+    BackendError, Command, Completion, Dependency, Event, KernelCommand, LoadedKernel, NativeHandle, Outcome, Queue,
+    QueueInfo, QueueOptions,
 };
 
 /// The part of a queue that its tasks need.
@@ -108,17 +107,7 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
 
     fn info(&self) -> QueueInfo {
         let queue = &self.shared;
-        QueueInfo {
-            keeps_order: queue.options.in_order,
-            max_unfinished: D::MAX_UNFINISHED,
-            progress: Some(queue.device.clone()),
-            help_timeout: D::help_timeout(queue),
-        }
-    }
-
-    fn can_wait_for(&self, event: &dyn Event) -> bool {
-        let event: &dyn Any = event;
-        event.downcast_ref::<Task<D>>().is_none_or(|task| D::can_wait_for(&self.shared, task))
+        QueueInfo { keeps_order: queue.options.in_order, progress: Some(queue.device.clone()), ..D::info(queue) }
     }
 
     fn is_executed(&self, command: &Command) -> Result<bool, BackendError> {
@@ -136,30 +125,39 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
         D::flush(&self.shared)
     }
 
+    fn help(&self, goes_on: &mut dyn FnMut(bool) -> bool) {
+        let mut has_helped = false;
+        while goes_on(has_helped) {
+            has_helped = self.shared.help();
+        }
+    }
+
+    fn native_handle(&self, handle: NativeHandle) -> Option<*mut c_void> {
+        D::native_handle(&self.shared, handle)
+    }
+}
+
+impl<D: Driver> LaneQueue<D> {
+    /// Polls for tasks of the queue, for a thread that waits. Returns whether any was reported.
     fn help(&self) -> bool {
-        let queue = &self.shared;
-        let device = &queue.device;
-        if device.is_foreign() {
+        let device = &self.device;
+        let lanes = D::lanes(device);
+        if lanes.counts.is_foreign() {
             return false;
         }
-        let lanes = D::lanes(device);
-        queue.lanes.iter().for_each(|lane| D::hand_over(lane));
+        self.lanes.iter().for_each(|lane| D::hand_over(lane));
         let progress = if D::HELPS_ALL {
             lanes.poll(device, false)
         } else {
             let drain = |progress, lane: &Arc<Lane<D>>| progress | (!lane.is_empty() && lane.drain(false));
-            D::begin_poll(device).is_some_and(|_guard| queue.lanes.iter().fold(false, drain))
+            D::begin_poll(device).is_some_and(|_guard| self.lanes.iter().fold(false, drain))
         };
         if progress {
-            queue.idle_helps.store(0, Ordering::Relaxed);
-        } else if queue.idle_helps.fetch_add(1, Ordering::Relaxed) == D::IDLE_HELPS {
+            self.idle_helps.store(0, Ordering::Relaxed);
+        } else if self.idle_helps.fetch_add(1, Ordering::Relaxed) == D::IDLE_HELPS {
             lanes.counts.bell().hurry();
         }
         progress
-    }
-
-    fn native_queue(&self) -> Option<*mut c_void> {
-        D::native_queue(&self.shared)
     }
 }
 

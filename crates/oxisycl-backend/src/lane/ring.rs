@@ -16,7 +16,6 @@ use parking_lot::{Mutex, MutexGuard};
 use super::turn::Turn;
 use super::{Driver, Position, Task};
 use crate::BackendError;
-use crate::poller::Progress;
 
 /// How often a thread tries to lock a ring that other threads submit to.
 const POLL_SPINS: usize = 2000;
@@ -226,7 +225,7 @@ impl<D: Driver> Lane<D> {
 
 impl<D: Driver> Drop for Lane<D> {
     fn drop(&mut self) {
-        if self.device.is_foreign() {
+        if D::lanes(&self.device).counts.is_foreign() {
             return;
         }
         let ring = self.ring.get_mut();

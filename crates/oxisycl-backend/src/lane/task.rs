@@ -143,11 +143,6 @@ impl<D: Driver> Task<D> {
         CommandFailure::new(&self.command, D::name(&self.queue.device), kind)
     }
 
-    /// The task's completion; `None` once the task has ended.
-    pub(super) fn completion(&self) -> Option<Arc<dyn Completion>> {
-        self.completion.lock().clone()
-    }
-
     /// Marks the task as over. Called once. The caller has to notify the returned completion.
     pub(super) fn end(&self) -> Option<Arc<dyn Completion>> {
         D::release(self);

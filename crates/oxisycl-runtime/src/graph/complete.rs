@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use oxisycl_backend::{CommandFailure, Completion, ExecutionTimes, FailureKind, KernelOutput, Operation, Outcome};
+use oxisycl_backend::{CommandFailure, Completion, ExecutionTimes, FailureKind, Operation, Outcome};
 use smallvec::SmallVec;
 
 use super::blocking::CallbackScope;
@@ -24,13 +24,12 @@ use crate::observe::{self, Span, counters, trace};
 use crate::output::print_kept;
 
 impl Completion for Node {
-    fn output(&self, output: KernelOutput<'_>) {
-        // The handler is user code: it must not block on the runtime, and its panic is not ours.
-        let _scope = CallbackScope::enter();
-        call_user(|| print_kept(output, self.title.name(), self.shared.device_name()));
-    }
-
-    unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
+    unsafe fn complete(self: Arc<Self>, mut outcome: Outcome) {
+        for output in std::mem::take(&mut outcome.output) {
+            // The handler is user code: it must not block on the runtime, and its panic is not ours.
+            let _scope = CallbackScope::enter();
+            call_user(|| print_kept(&output, self.title.name(), self.shared.device_name()));
+        }
         let mut reported = Vec::new();
         complete_or_defer(&self, outcome, By::Backend, &mut reported);
         end_all(reported);
@@ -148,7 +147,7 @@ fn outcome_with_lost_input(node: &Node, outcome: Outcome, cause: Option<CommandF
         true => CommandFailure::spoiled(label, device, &cause),
         false => CommandFailure::dependency(label, device, &cause),
     };
-    Outcome { has_run, result: Err(failure), times: outcome.times }
+    Outcome { has_run, result: Err(failure), ..outcome }
 }
 
 fn end(

@@ -19,7 +19,6 @@ use super::deferred_drops::{DeferredDrops, discard};
 use super::host_executor;
 use super::node::{HANDED_OVER, KeptAlive, Node};
 use super::panic_place;
-use super::start::refused;
 
 /// The closure of a host task.
 pub type HostWork = Box<dyn FnOnce() + Send>;
@@ -45,7 +44,7 @@ pub(super) fn run_host_task(node: &Arc<Node>, work: HostWork) {
             let kind = FailureKind::Panic { message, location, item: None };
             CommandFailure::new(task.label(), task.shared.device_name(), kind)
         });
-        finish(&task, Outcome { has_run: true, result, times: Some(times) });
+        finish(&task, Outcome { times: Some(times), ..Outcome::ran(result) });
     });
     if let Err((job, error)) = host_executor::spawn(job) {
         DeferredDrops::drop_or_keep(job);
@@ -53,14 +52,14 @@ pub(super) fn run_host_task(node: &Arc<Node>, work: HostWork) {
         let error = BackendError::Driver { call: "starting a thread", code, name: error.to_string() };
         let kind = FailureKind::Device(error);
         let failure = CommandFailure::new(node.label(), node.shared.device_name(), kind);
-        finish(node, refused(failure));
+        finish(node, Outcome::refused(failure));
     }
 }
 
 /// Ends `node`, which cannot run, with `failure`. The destructor of `work` is user code, as `work` itself is. It may
 /// wait for commands that the calling thread has yet to release, so it runs where the task would have.
 pub(super) fn drop_host_task(node: &Arc<Node>, work: HostWork, failure: CommandFailure) {
-    let (task, outcome) = (node.clone(), refused(failure.clone()));
+    let (task, outcome) = (node.clone(), Outcome::refused(failure.clone()));
     let job = Box::new(move || {
         // A panic is no failure of its own: the task has one already.
         let _ = in_task(&task, || drop(work));
@@ -68,7 +67,7 @@ pub(super) fn drop_host_task(node: &Arc<Node>, work: HostWork, failure: CommandF
     });
     if let Err((job, _)) = host_executor::spawn(job) {
         DeferredDrops::drop_or_keep(job);
-        finish(node, refused(failure));
+        finish(node, Outcome::refused(failure));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use oxisycl_backend::{BackendError, Device, MAX_PRINTING, Queue, QueueInfo, QueueOptions, poller};
+use oxisycl_backend::{BackendError, Device, EventDomain, MAX_PRINTING, Queue, QueueInfo, QueueOptions, poller};
 use parking_lot::Mutex;
 
 use super::AsyncErrors;
@@ -17,6 +17,8 @@ pub struct QueueShared {
     pub id: QueueId,
     /// Events can be passed to the backend within a domain. Across domains the scheduler waits for them.
     pub domain: DomainId,
+    /// Events can be passed to the backend within an event domain, too ([`QueueInfo::event_domain`]).
+    pub(super) event_domain: EventDomain,
     /// The device.
     pub device: Arc<dyn Device>,
     /// The backend's queue.
@@ -27,7 +29,7 @@ pub struct QueueShared {
     pub errors: Arc<AsyncErrors>,
     /// Whether the backend starts commands in the order of issue ([`QueueInfo::keeps_order`]).
     pub keeps_order: bool,
-    /// How long a waiting thread calls [`Queue::help`] without success before it sleeps ([`QueueInfo::help_timeout`]).
+    /// How long a waiting thread helps without success before it sleeps ([`QueueInfo::help_timeout`]).
     pub(super) help_timeout: Duration,
     /// The delayed commands, for finding out why a wait is stuck.
     pub(super) delayed: Mutex<Delayed>,
@@ -68,12 +70,10 @@ impl QueueShared {
     /// Creates a queue of a backend. If the device does not report commands by itself, also starts a thread that polls for them.
     pub(crate) fn create_queue(device: &dyn Device, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
         let queue = device.create_queue(options)?;
-        if let Some(progress) = queue.info().progress {
-            poller::start(&progress).map_err(|error| {
-                let code = error.raw_os_error().unwrap_or(0).into();
-                BackendError::Driver { call: "starting a thread", code, name: error.to_string() }
-            })?;
-        }
+        poller::start(&queue.info()).map_err(|error| {
+            let code = error.raw_os_error().unwrap_or(0).into();
+            BackendError::Driver { call: "starting a thread", code, name: error.to_string() }
+        })?;
         Ok(queue)
     }
 
@@ -85,10 +85,11 @@ impl QueueShared {
         options: QueueOptions,
         errors: Arc<AsyncErrors>,
     ) -> Arc<Self> {
-        let QueueInfo { keeps_order, max_unfinished, help_timeout, .. } = queue.info();
+        let QueueInfo { keeps_order, max_unfinished, event_domain, help_timeout, .. } = queue.info();
         Arc::new(Self {
             id: QueueId::unique(),
             domain,
+            event_domain,
             device,
             queue,
             options,

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use oxisycl_backend::{
-    BackendError, Command, CommandFailure, Completion, Dependency as BackendDependency, DependencyKind, Event,
-    FailureKind, Outcome,
+    BackendError, Command, CommandFailure, Completion, Dependency as BackendDependency, DependencyKind, FailureKind,
+    Outcome,
 };
 use smallvec::SmallVec;
 
@@ -205,7 +205,7 @@ fn resolve((shared, way): (&Arc<QueueShared>, Way), dependency: &Dependency) -> 
             _ => Resolution::Done,
         },
         _ => match &inner.event {
-            Some(event) if can_wait_for(shared, way, earlier, event) => {
+            Some(event) if can_wait_for(shared, way, earlier) => {
                 Resolution::Event(BackendDependency { event: event.clone(), kind: dependency.kind })
             }
             _ => Resolution::Blocked,
@@ -222,8 +222,9 @@ fn is_before(earlier: &Node, queue: &Arc<QueueShared>, way: Way) -> bool {
 }
 
 /// Whether a command of `queue` can be issued behind the event of `earlier`.
-fn can_wait_for(queue: &QueueShared, way: Way, earlier: &Node, event: &Arc<dyn Event>) -> bool {
-    way == Way::Issue && earlier.shared.domain == queue.domain && queue.queue.can_wait_for(&**event)
+fn can_wait_for(queue: &QueueShared, way: Way, earlier: &Node) -> bool {
+    let other = &earlier.shared;
+    way == Way::Issue && other.domain == queue.domain && other.event_domain == queue.event_domain
 }
 
 fn hand_over(node: &Arc<Node>, command: Command, events: &[BackendDependency]) -> Result<(), BackendError> {
@@ -338,7 +339,7 @@ fn delay(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) {
         let may_be_behind =
             is_of_command && is_same_domain && node.way() == Way::Issue && earlier.way() != Way::Execute;
         let waiter = match &inner.event {
-            Some(event) if may_be_behind && can_wait_for(&node.shared, node.way(), earlier, event) => continue,
+            Some(_) if may_be_behind && can_wait_for(&node.shared, node.way(), earlier) => continue,
             None if may_be_behind => Waiter::AfterHandover(node.clone()),
             _ => Waiter::AfterCompletion(node.clone()),
         };
@@ -419,7 +420,7 @@ fn release(node: &Arc<Node>) {
                 let failure = dependency_failure(node, &cause);
                 return match *work {
                     Work::HostTask(work) => drop_host_task(node, work, failure),
-                    _ => finish(node, refused(failure)),
+                    _ => finish(node, Outcome::refused(failure)),
                 };
             }
             // What it waited for was handed over, but it cannot be issued behind that.
@@ -433,7 +434,7 @@ fn release(node: &Arc<Node>) {
         return wait_for_place(node, work, place);
     }
     match *work {
-        Work::Fail(failure) => finish(node, refused(failure)),
+        Work::Fail(failure) => finish(node, Outcome::refused(failure)),
         Work::Command(command) if node.way() == Way::Execute => {
             {
                 // The state of a command changes under this lock only.
@@ -463,11 +464,6 @@ fn wait_for_place(node: &Arc<Node>, work: Box<Work>, place: Place) {
         node.set_place(place);
         resume(vec![node.clone()]);
     }
-}
-
-/// The outcome of a node that did not run because of `failure`.
-pub(super) fn refused(failure: CommandFailure) -> Outcome {
-    Outcome { has_run: false, result: Err(failure), times: None }
 }
 
 fn dependency_failure(node: &Node, cause: &CommandFailure) -> CommandFailure {

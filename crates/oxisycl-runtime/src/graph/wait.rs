@@ -102,26 +102,26 @@ fn wait_until(
         return Err(error);
     }
     let queue = &*shared.queue;
-    let _helping = queue.begin_help();
     let began = Instant::now();
     let mut next_stall = STALL_INTERVAL;
     loop {
         let mut idle_since = None;
         let mut n_spins = 0u32;
-        loop {
+        queue.help(&mut |has_helped| {
             if done() {
-                return Ok(());
+                return false;
             }
-            if queue.help() || execute_one(Some(queue)) {
+            if has_helped || execute_one(Some(queue)) {
                 idle_since = None;
-                continue;
+                return true;
             }
             std::hint::spin_loop();
             n_spins += 1;
-            if n_spins.is_multiple_of(16) && idle_since.get_or_insert_with(Instant::now).elapsed() > shared.help_timeout
-            {
-                break;
-            }
+            let mut is_idle = || idle_since.get_or_insert_with(Instant::now).elapsed() > shared.help_timeout;
+            !(n_spins.is_multiple_of(16) && is_idle())
+        });
+        if done() {
+            return Ok(());
         }
         register();
         if done() {

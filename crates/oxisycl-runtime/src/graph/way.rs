@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::complete::finish;
 use super::host_executor;
 use super::node::{Dependency, Node, NodeKind};
-use super::start::{refused, start_command};
+use super::start::start_command;
 
 /// How a command gets to its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,7 +87,7 @@ pub(super) fn execute(node: &Arc<Node>, command: Command) {
             let code = error.raw_os_error().unwrap_or(0).into();
             let error = BackendError::Driver { call: "starting a thread", code, name: error.to_string() };
             let kind = FailureKind::Device(error);
-            finish(&node, refused(CommandFailure::new(command, node.shared.device_name(), kind)));
+            finish(&node, Outcome::refused(CommandFailure::new(command, node.shared.device_name(), kind)));
         }
     }
 }

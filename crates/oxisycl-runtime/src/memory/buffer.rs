@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oxisycl_backend::{Device, Memory, MemoryId, UsmKind};
+use oxisycl_backend::{Device, Memory, MemoryId, MemoryInfo, UsmKind};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
@@ -267,16 +267,15 @@ impl BufferState {
 
     /// The allocation in the device's memory, made now if it is the buffer's first use there.
     pub fn ensure(&mut self, core: &Arc<BufferCore>, device: &Arc<dyn Device>) -> Result<AllocationIdx> {
-        let memory = device.memory();
-        if let Some(index) = self.find(memory.id()) {
+        let (memory, MemoryInfo { id, is_host_accessible }) = (device.memory(), device.info().memory);
+        if let Some(index) = self.find(id) {
             return Ok(index);
         }
         let layout = core.layout;
         let pointer = if layout.size() == 0 {
             core.dangling()
         } else {
-            let zeroed = memory.is_host_accessible();
-            let pointer = memory.allocate(UsmKind::Device, layout, zeroed).map_err(|error| {
+            let pointer = memory.allocate(UsmKind::Device, layout, is_host_accessible).map_err(|error| {
                 let error = Error::from(error);
                 Error::new(error.code(), format!("{core}: {error}"))
             })?;
@@ -285,7 +284,7 @@ impl BufferState {
             pointer
         };
         let allocation = Allocation {
-            memory: memory.id(),
+            memory: id,
             pointer,
             device: device.clone(),
             owner: Owner::Runtime(memory.clone()),

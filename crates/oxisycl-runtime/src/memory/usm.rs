@@ -56,7 +56,7 @@ impl UsmAllocation {
                 base: pointer.as_ptr() as usize,
                 size: layout.size(),
                 kind,
-                memory: if kind == UsmKind::Device { device.memory().id() } else { oxisycl_backend::MemoryId::HOST },
+                memory: if kind == UsmKind::Device { device.info().memory.id } else { oxisycl_backend::MemoryId::HOST },
                 device: device.clone(),
                 context: Some(context),
                 buffer: None,
@@ -88,7 +88,7 @@ impl UsmAllocation {
 
     /// Whether the host can dereference it.
     pub fn is_host_accessible(&self) -> bool {
-        self.kind != UsmKind::Device || self.device.memory().is_host_accessible()
+        self.kind != UsmKind::Device || self.device.info().memory.is_host_accessible
     }
 }
 

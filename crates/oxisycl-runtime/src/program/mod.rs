@@ -277,7 +277,7 @@ impl Programs {
     }
 
     fn load(&self, device: &Arc<dyn Device>, image: &Arc<Image>, name: &str) -> compiling::Outcome {
-        let binary_key = device.binary_key();
+        let binary_key = device.info().binary_key.clone();
         let keeps_binaries = binary_key.is_some();
         let disk = self
             .disk

@@ -26,7 +26,7 @@ pub(super) fn transfer_queue(device: &Arc<dyn Device>) -> Result<Arc<QueueShared
         // Keeps the host's queue alive without a search per host accessor.
         static HOST: std::cell::OnceCell<Arc<QueueShared>> = const { std::cell::OnceCell::new() };
     }
-    let memory = device.memory().id();
+    let memory = device.info().memory.id;
     if memory == MemoryId::HOST
         && let Ok(Some(queue)) = HOST.try_with(|host| host.get().cloned())
     {
@@ -126,7 +126,7 @@ fn best_source(state: &BufferState, sources: AllocationSet, target: AllocationId
     let to = state.allocation(target);
     let candidates = || state.allocations().filter(|(index, _)| sources.contains(*index));
     let direct = |from: &crate::memory::Allocation| {
-        to.device.can_copy(from.memory, to.memory) || from.device.can_copy(from.memory, to.memory)
+        to.device.info().can_copy(from.memory, to.memory) || from.device.info().can_copy(from.memory, to.memory)
     };
     candidates()
         .filter(|(_, from)| from.memory != MemoryId::HOST && direct(from))
@@ -185,11 +185,11 @@ fn queue_for(
     target: AllocationIdx,
 ) -> Result<Option<Arc<QueueShared>>> {
     let (from, to) = (state.allocation(source), state.allocation(target));
-    if requester.shared.device.can_copy(from.memory, to.memory) {
+    if requester.shared.device.info().can_copy(from.memory, to.memory) {
         return Ok(Some(requester.shared.clone()));
     }
     for device in [&from.device, &to.device] {
-        if device.can_copy(from.memory, to.memory) {
+        if device.info().can_copy(from.memory, to.memory) {
             return transfer_queue(device).map(Some);
         }
     }

@@ -25,7 +25,7 @@ use oxisycl_runtime::schedule::{BufferView, CommandGroup, Context, HostAccess, Q
 use oxisycl_runtime::state::Region;
 use oxisycl_runtime::{Error, Result};
 use oxisycl_types::AccessMode::{Read, ReadWrite, Write};
-use oxisycl_types::{AccessMode, HostChunk, LaunchRange};
+use oxisycl_types::{AccessMode, BackendKind, HostChunk, LaunchRange};
 
 /// Nothing may take longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 1800 } else { 60 });
@@ -36,7 +36,7 @@ pub(crate) const A_WHILE: Duration = Duration::from_millis(20);
 pub(crate) fn runtime() -> &'static Runtime {
     let wiring = || {
         let host = RecordingBackend::new(RecordingConfig::new(0).with_host().mode(CompletionMode::AtOnce));
-        Ok(Wiring { backends: vec![Box::new(host)], in_kernel: || false })
+        Ok(Wiring { backends: vec![(BackendKind::Host, Box::new(host))], in_kernel: || false })
     };
     // SAFETY: no kernels run in these tests, and the device's memory is the host's.
     unsafe { get_or_init(wiring) }.expect("the environment of the tests is in order")
@@ -86,7 +86,7 @@ impl World {
     }
 
     pub(crate) fn memory(&self, device: usize) -> MemoryId {
-        self.devices[device].memory().id()
+        self.devices[device].info().memory.id
     }
 
     /// The position of the only command of that name.

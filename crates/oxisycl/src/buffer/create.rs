@@ -214,7 +214,7 @@ impl<const D: usize> BufferOptions<D> {
         let buffer = self.make::<T>(range, align_of::<T>())?;
         if let (Some(pointer), false) = (NonNull::new(data.as_ptr().cast::<u8>()), data.is_empty()) {
             let device = data.allocation().device().clone();
-            let memory = device.memory().id();
+            let memory = device.info().memory.id;
             let core = &buffer.view.core;
             // SAFETY: `data` owns the memory and has exactly the buffer's size; giving it away ends all other safe use.
             unsafe { core.lock().adopt(core, &device, memory, pointer, Box::new(data), true) }?;
@@ -242,7 +242,7 @@ impl<const D: usize> BufferOptions<D> {
             let owner = Box::new(());
             let device = device.backend_device();
             // SAFETY: the caller's contract.
-            unsafe { core.lock().adopt(core, device, device.memory().id(), pointer, owner, is_initialized) }?;
+            unsafe { core.lock().adopt(core, device, device.info().memory.id, pointer, owner, is_initialized) }?;
         }
         Ok(buffer)
     }

@@ -87,14 +87,14 @@ impl InteropHandle {
     ///
     /// Errors: `BackendMismatch` if there is no driver behind the backend.
     pub fn native_queue(&self) -> Result<*mut c_void> {
-        self.found(self.queue.queue.native_queue(), "queue")
+        self.found(self.queue.queue.native_handle(NativeHandle::Queue), "queue")
     }
 
     /// The driver's handle of the queue's device: a `CUdevice`, as an address of that number, or a `cl_device_id`.
     ///
     /// Errors: `BackendMismatch` if there is no driver behind the backend.
     pub fn native_device(&self) -> Result<*mut c_void> {
-        self.found(self.queue.device.native_handle(NativeHandle::Device), "device")
+        self.found(self.queue.queue.native_handle(NativeHandle::Device), "device")
     }
 
     /// The driver's handle of the context of the device's memory: a `CUcontext` or a `cl_context`. On NVIDIA GPUs the task makes it current
@@ -102,7 +102,7 @@ impl InteropHandle {
     ///
     /// Errors: `BackendMismatch` if there is no driver behind the backend.
     pub fn native_context(&self) -> Result<*mut c_void> {
-        self.found(self.queue.device.native_handle(NativeHandle::Context), "context")
+        self.found(self.queue.queue.native_handle(NativeHandle::Context), "context")
     }
 
     fn found(&self, handle: Option<*mut c_void>, what: &str) -> Result<*mut c_void> {

@@ -47,7 +47,7 @@ impl Handler<'_> {
             }
             let (source, target) = (line(source.cast_mut(), bytes), line(target, bytes));
             let device = handler.queue.device().backend_device();
-            if device.can_copy(source.memory, target.memory) {
+            if device.info().can_copy(source.memory, target.memory) {
                 let copy = CopyCommand { source, target, extent: [1, 1, bytes] };
                 handler.group.commands.push(Command::from(copy));
                 return Ok(());

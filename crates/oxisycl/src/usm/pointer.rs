@@ -139,6 +139,6 @@ pub fn pointer_device<T>(pointer: *const T, context: &Context) -> Result<Device>
         return Ok(devices[0].clone());
     }
     let exact = devices.iter().find(|device| Arc::ptr_eq(device.backend_device(), &info.device));
-    let same_memory = devices.iter().find(|device| device.memory_id() == info.device.memory().id());
+    let same_memory = devices.iter().find(|device| device.memory_id() == info.device.info().memory.id);
     exact.or(same_memory).cloned().ok_or_else(unknown)
 }
