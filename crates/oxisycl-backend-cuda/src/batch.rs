@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use oxisycl_backend::lane::Ring;
-use oxisycl_backend::{Batching, driver};
+use oxisycl_backend::{Batching, now};
 use smallvec::SmallVec;
 
 use crate::error::DriverError;
@@ -162,7 +162,7 @@ fn should_hold(lane: &CudaLane, ring: &mut Ring<Cuda>) -> bool {
     if part.is_known_to_be_idle() {
         return false;
     }
-    driver::now().saturating_sub(part.batch.launched_at) < BUSY_WINDOW.as_nanos() as u64 || !stream::is_idle(lane, part)
+    now().saturating_sub(part.batch.launched_at) < BUSY_WINDOW.as_nanos() as u64 || !stream::is_idle(lane, part)
 }
 
 /// Called after a held task was added to the ring; the context need not be current. Wakes the flusher thread, or launches the held tasks if there are many.
@@ -171,7 +171,7 @@ pub(crate) fn held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     let Batch { mode, n_held, .. } = ring.part.batch;
     let max_held = if mode == Mode::Always { MAX_HELD_IN_TESTS } else { MAX_HELD };
     if n_held == 1 {
-        let since = if mode == Mode::Always { NO_DEADLINE } else { before(driver::now(), FIRST_HOLD_REDUCTION) };
+        let since = if mode == Mode::Always { NO_DEADLINE } else { before(now(), FIRST_HOLD_REDUCTION) };
         lane.stream.held_since.store(since, Ordering::SeqCst);
         if mode == Mode::On {
             lane.device.is_holding.0.store(true, Ordering::SeqCst);
@@ -222,7 +222,7 @@ fn record_launched(lane: &CudaLane, ring: &mut Ring<Cuda>, launcher: &mut Launch
         fence.into_iter().for_each(|event| lane.device.context.return_plain_event(event));
         return;
     }
-    let now = driver::now();
+    let now = now();
     part.batch.n_held -= n_tasks;
     part.batch.n_begun = 0;
     let since = match (part.batch.n_held, part.batch.mode) {
@@ -249,7 +249,7 @@ pub(crate) fn hand_over(lane: &CudaLane, waits: bool) -> Option<Duration> {
     if since == 0 || since == NO_DEADLINE && !waits {
         return None;
     }
-    let age = Duration::from_nanos(driver::now().saturating_sub(since));
+    let age = Duration::from_nanos(now().saturating_sub(since));
     if !waits && age < HOLD_TIME {
         return Some(HOLD_TIME - age);
     }

@@ -1,12 +1,11 @@
-//! The clock of execution times: nanoseconds of the host's monotonic clock, and events of a device translated to it.
+//! The times of a device's events on the clock of the process.
 //!
 //! A device's events tell how long after each other they happened, as a 32-bit float of milliseconds. So times are measured against a
 //! base that is renewed before the float gets too coarse, and commands keep the base they were issued under.
 
 use std::sync::Arc;
 
-use oxisycl_backend::ExecutionTimes;
-use oxisycl_backend::driver::now;
+use oxisycl_backend::{ExecutionTimes, now};
 use parking_lot::Mutex;
 
 use crate::context::Context;

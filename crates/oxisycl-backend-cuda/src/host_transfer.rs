@@ -3,8 +3,8 @@
 //! For such memory the driver's asynchronous copies wait for the device (the quirk `waiting-copies`), or read it later than the call returns. Those that touch
 //! no memory of a device are made here.
 
-use oxisycl_backend::driver::{now, transfer_on_host};
-use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind, Outcome};
+use oxisycl_backend::driver::transfer_on_host;
+use oxisycl_backend::{Command, CommandFailure, ExecutionTimes, FailureKind, Outcome, now};
 
 use crate::emitter::Emitter;
 use crate::memory::CudaMemory;

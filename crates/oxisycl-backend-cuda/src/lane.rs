@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use oxisycl_backend::driver::{self, take_report};
+use oxisycl_backend::driver::take_report;
 use oxisycl_backend::lane::{Driver, DriverQueue, KernelFacts, Lane, LaneQueue, Lanes, Ring, Task, Tasks};
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{
     BackendError, Command, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, NativeHandle, Outcome, QueueInfo,
-    QueueOptions,
+    QueueOptions, now,
 };
 use oxisycl_image::PanicSite;
 use oxisycl_types::PanicRecord;
@@ -263,7 +263,7 @@ unsafe impl Driver for Cuda {
             let _entered = context.enter().ok()?;
             let times = profile.base.times_of(profile.start, profile.end).ok()?;
             // The two clocks are not exactly together.
-            Some(times.moved_between(task.submitted, driver::now()))
+            Some(times.moved_between(task.submitted, now()))
         };
         let times = if is_finished { read() } else { None };
         profile.give_back(context);

@@ -9,7 +9,6 @@ use oxisycl_backend::{
     AffinityDomain, BackendError, Device, DeviceInfo, Memory, Partition, PartitionProperty, Queue, QueueOptions,
 };
 
-use crate::clock;
 use crate::pool::Pool;
 use crate::queue::HostQueue;
 use crate::topology::Topology;
@@ -150,10 +149,6 @@ unsafe impl Device for HostDevice {
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
         Ok(Arc::new(HostQueue::new(Arc::clone(&self.shared), self.units.len(), options)))
-    }
-
-    fn timestamp(&self) -> u64 {
-        clock::now()
     }
 }
 

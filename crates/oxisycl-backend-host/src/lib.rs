@@ -14,7 +14,6 @@
 //! Knows no buffers, no accessors and no command groups, and checks no argument that the runtime has already checked.
 
 mod backend;
-mod clock;
 mod device;
 mod event;
 mod info;

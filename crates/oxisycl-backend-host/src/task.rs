@@ -12,10 +12,9 @@ use std::sync::Arc;
 
 use oxisycl_backend::{
     BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, ExecutionTimes, FailureKind,
-    Outcome, Priority,
+    Outcome, Priority, now,
 };
 
-use crate::clock;
 use crate::event::task_of;
 use crate::kernel::PanicReport;
 use crate::links::{Follow, Links};
@@ -222,7 +221,7 @@ impl HostTask {
 
     fn instant_times(&self) -> Option<ExecutionTimes> {
         self.options.profiling.then(|| {
-            let now = clock::now();
+            let now = now();
             ExecutionTimes { start: now, end: now }
         })
     }

@@ -241,10 +241,6 @@ unsafe impl Device for ClDevice {
         Ok(Arc::new(lane::create_queue(&self.state, self.info.device_type, *options)?))
     }
 
-    fn timestamp(&self) -> u64 {
-        self.state.clock.now(self.context())
-    }
-
     unsafe fn load(&self, image: &DeviceImage, binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {
         self.check_target(image)?;
         if let Some(binary) = binary {

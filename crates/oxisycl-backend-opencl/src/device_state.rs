@@ -78,6 +78,11 @@ impl Progress for DeviceState {
         {
             driver_wait::call(&state);
         }
+        if self.clock.is_stale()
+            && let Some(_guard) = process_exit::begin_driver_call()
+        {
+            self.clock.renew(&self.context);
+        }
         progress
     }
 }

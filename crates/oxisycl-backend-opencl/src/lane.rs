@@ -195,10 +195,6 @@ unsafe impl Driver for OpenCl {
         device.context.fail(error)
     }
 
-    fn now(device: &DeviceState) -> u64 {
-        device.clock.now(&device.context)
-    }
-
     fn facts(kernel: &ClKernel) -> KernelFacts<'_> {
         let ClKernel { module, symbol, parameters, may_panic, .. } = kernel;
         let (&parameters, &may_panic) = (parameters, may_panic);

@@ -253,10 +253,6 @@ unsafe impl Device for RecordingDevice {
         }))
     }
 
-    fn timestamp(&self) -> u64 {
-        self.shared.now()
-    }
-
     unsafe fn load(&self, image: &DeviceImage, binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {
         if let Some(binary) = binary {
             self.shared.images.check_binary(image, binary)?;

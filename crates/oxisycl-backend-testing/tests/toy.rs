@@ -9,13 +9,13 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
-use oxisycl_backend::driver::{now, take_report, transfer_on_host};
+use oxisycl_backend::driver::{take_report, transfer_on_host};
 use oxisycl_backend::lane::{Driver, DriverQueue, KernelFacts, Lane, LaneQueue, Lanes, Ring, Task, Tasks};
 use oxisycl_backend::poller::{Counts, Progress};
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{
     BackendError, Command, Device, DeviceInfo, EventStatus, ExecutionTimes, KernelCommand, LoadedKernel, Memory, Queue,
-    QueueOptions, UsmKind,
+    QueueOptions, UsmKind, now,
 };
 use oxisycl_backend_testing::contract::{Subject, native, run_all};
 use oxisycl_backend_testing::recording::{RecordingBackend, RecordingConfig};

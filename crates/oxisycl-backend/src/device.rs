@@ -7,7 +7,7 @@ use std::sync::Arc;
 use oxisycl_image::DeviceImage;
 use oxisycl_types::BackendKind;
 
-use crate::{BackendError, DeviceInfo, Memory, Module, Queue, QueueOptions, driver};
+use crate::{BackendError, DeviceInfo, Memory, Module, Queue, QueueOptions};
 
 /// One backend of the process. Making the object is cheap; drivers are asked on the first call of `platforms`.
 pub trait Backend: Send + Sync {
@@ -119,11 +119,6 @@ pub unsafe trait Device: Any + Send + Sync {
 
     /// Creates a queue. Its commands may overlap unless `options.in_order` is set.
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError>;
-
-    /// Nanoseconds on the clock that execution times use. By default that is the [host's](driver::now).
-    fn timestamp(&self) -> u64 {
-        driver::now()
-    }
 
     /// Loads an image. The image was decoded and verified, and is for one of the device's [targets](DeviceInfo::image_targets). The driver may
     /// compile it, which can take long. With a `binary`, the driver gets that instead of the image's code; if it fails, the caller loads the

@@ -16,8 +16,6 @@ mod print_pool;
 mod worker;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::LazyLock;
-use std::time::Instant;
 
 pub use box_shape::{BoxShape, Pitches};
 pub use grids::{Grid, Grids, each};
@@ -25,12 +23,6 @@ pub use host_transfer::transfer_on_host;
 pub use panic_report::{failure as panic_failure, take as take_report};
 pub use print_pool::{PrintPool, printed};
 pub use worker::{Worker, spawn};
-
-/// The host's time in nanoseconds, on a monotonic clock that begins at some moment of this process.
-pub fn now() -> u64 {
-    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    u64::try_from(BEGAN.elapsed().as_nanos()).unwrap_or(u64::MAX)
-}
 
 /// Calls a method of a completion, and catches its panic. It must not panic; if it does, the panic hook has printed the message, and other
 /// work goes on.

@@ -19,6 +19,7 @@
 //! commands.
 
 mod arguments;
+mod clock;
 mod command;
 mod device;
 pub mod driver;
@@ -39,6 +40,7 @@ mod setting;
 mod sync;
 
 pub use arguments::{ArgumentBlock, Captures};
+pub use clock::now;
 pub use command::{Advice, Command, CopyCommand, FillCommand, KernelCommand, PitchedBox};
 pub use device::{AffinityDomain, Backend, Device, Partition, Platform, PlatformInfo};
 pub use error::{BackendError, CommandFailure, FailureKind, Operation};

@@ -114,7 +114,7 @@ pub struct Dependency {
     pub kind: DependencyKind,
 }
 
-/// When a command executed, in nanoseconds of the device's clock.
+/// When a command executed, on the [clock of the process](crate::now). Times of a device's clock are translated to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExecutionTimes {
     /// Execution began.

@@ -21,7 +21,7 @@ pub struct Event {
     node: Option<Arc<Node>>,
 }
 
-/// When a command was submitted and executed, in nanoseconds of the device's clock.
+/// When a command was submitted and executed, in nanoseconds on a clock of the process. All devices have the same one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Profile {
     /// The command group was submitted.

@@ -9,12 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
-use oxisycl_backend::{ExecutionTimes, Outcome};
+use oxisycl_backend::{ExecutionTimes, Outcome, now};
 use parking_lot::Mutex;
 
 use super::cost::{CostTable, Stopwatch};
 use super::work::{Work, WorkShape};
-use crate::clock;
 use crate::kernel::PanicReport;
 use crate::task::{HostTask, Sink};
 
@@ -123,7 +122,7 @@ impl Job {
         // Release publishes this chunk's writes, acquire makes all of them visible to the last thread.
         if self.done.fetch_add(length, Ordering::AcqRel) + length == self.shape.total {
             costs.note(&work, self.shape.total, self.spent.load(Ordering::Relaxed));
-            let times = self.start.map(|start| ExecutionTimes { start, end: clock::now() });
+            let times = self.start.map(|start| ExecutionTimes { start, end: now() });
             let result = match self.panic.lock().take() {
                 None => Ok(()),
                 Some(report) => Err(self.task.panic_failure(report)),

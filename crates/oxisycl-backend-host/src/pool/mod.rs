@@ -20,14 +20,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crossbeam_queue::ArrayQueue;
 use crossbeam_utils::CachePadded;
-use oxisycl_backend::{ExecutionTimes, Outcome};
+use oxisycl_backend::{ExecutionTimes, Outcome, now};
 use parking_lot::Mutex;
 
 pub(crate) use job::Job;
 pub(crate) use start::process_pool;
 pub(crate) use work::Work;
 
-use crate::clock;
 use crate::task::{Executor, HandOver, HostTask, Sink};
 use cost::{CostTable, Stopwatch};
 use ready::ReadyQueue;
@@ -171,7 +170,7 @@ impl Pool {
     fn run_task(&self, task: Arc<HostTask>, participation: Participation, sink: &mut dyn Sink) {
         task.links().begin();
         let options = task.options();
-        let start = options.profiling.then(clock::now);
+        let start = options.profiling.then(now);
         // SAFETY: a thread that takes a ready task owns it.
         let work = Work::of(unsafe { task.command() });
         let threads = self.threads.min(options.max_threads as usize);
@@ -183,7 +182,7 @@ impl Pool {
             if let Some(nanoseconds) = watch.stop() {
                 self.costs.note(&work, total, nanoseconds);
             }
-            let times = start.map(|start| ExecutionTimes { start, end: clock::now() });
+            let times = start.map(|start| ExecutionTimes { start, end: now() });
             let result = result.map_err(|report| task.panic_failure(report));
             task.complete(Outcome { times, ..Outcome::ran(result) }, sink);
         } else {

@@ -14,7 +14,6 @@ use oxisycl_types::{Aspect, BackendKind, DeviceType};
 use super::config::SimulatedConfig;
 use super::engine::Engine;
 use super::module::SimulatedModule;
-use crate::clock;
 use crate::info::{Processor, host_info};
 use crate::task::{Home, HostTask, TaskOptions};
 
@@ -109,10 +108,6 @@ unsafe impl Device for SimulatedDevice {
             instant_hints: false,
         };
         Ok(Arc::new(SimulatedQueue { engine: Arc::clone(&self.engine), options }))
-    }
-
-    fn timestamp(&self) -> u64 {
-        clock::now()
     }
 
     unsafe fn load(&self, image: &DeviceImage, _binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {

@@ -8,12 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use oxisycl_backend::{BackendError, Command, ExecutionTimes, FailureKind, Operation, Outcome, fork};
+use oxisycl_backend::{BackendError, Command, ExecutionTimes, FailureKind, Operation, Outcome, fork, now};
 use parking_lot::{Condvar, Mutex};
 
 use super::check::Checker;
 use super::fault::Attempts;
-use crate::clock;
 use crate::pool::Work;
 use crate::task::{Executor, HandOver, HostTask};
 
@@ -144,7 +143,7 @@ impl Engine {
 
     fn execute(&self, task: Arc<HostTask>) {
         task.links().begin();
-        let start = task.options().profiling.then(clock::now);
+        let start = task.options().profiling.then(now);
         let begun = Instant::now();
         // SAFETY: the engine's thread owns the tasks that were handed over to it.
         let command = unsafe { task.command() };
@@ -159,7 +158,7 @@ impl Engine {
             Ok(()) => Ok(()),
             Err(kind) => Err(task.failure(kind)),
         };
-        let times = start.map(|start| ExecutionTimes { start, end: clock::now() });
+        let times = start.map(|start| ExecutionTimes { start, end: now() });
         task.complete(Outcome { times, ..Outcome::ran(result) }, &mut HandOver);
     }
 

@@ -17,7 +17,7 @@ use super::memory::{Allocations, carry_out, span};
 use super::recorded::{CommandKind, CommandState, Place, Recorded};
 use oxisycl_backend::{
     BackendError, Command, CommandFailure, Completion, Dependency, DependencyKind, Event, EventStatus, ExecutionTimes,
-    FailureKind, Outcome, PitchedBox, QueueOptions,
+    FailureKind, Outcome, PitchedBox, QueueOptions, now,
 };
 
 /// What the devices of a backend share.
@@ -28,7 +28,6 @@ pub(super) struct Shared {
     pub(super) queues: Mutex<Vec<QueueOptions>>,
     pub(super) allocations: Mutex<Allocations>,
     pub(super) state: Mutex<State>,
-    clock: AtomicU64,
     pub(super) command_faults: Faults,
     pub(super) allocation_faults: Faults,
     pub(super) images: Images,
@@ -173,18 +172,12 @@ impl Shared {
             queues: Mutex::new(Vec::new()),
             allocations: Mutex::default(),
             state: Mutex::new(state),
-            clock: AtomicU64::new(1),
             command_faults: Faults::default(),
             allocation_faults: Faults::default(),
             images: Images::default(),
             executions: Executions::default(),
             reports: Reports::default(),
         }
-    }
-
-    /// A clock that ticks whenever it is read.
-    pub(super) fn now(&self) -> u64 {
-        self.clock.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Notes a new queue, and returns its number.
@@ -345,13 +338,13 @@ impl Shared {
             };
             let Some(((command, completion), device_name, profiling)) = taken else { continue };
             was_first = true;
-            let start = self.now();
+            let start = now();
             let (has_run, result) = match ending {
                 Ending::Run => (true, self.run(&command)),
                 Ending::Fail(kind) => (true, Err(kind)),
                 Ending::NotRun => (lock(&self.state).runs_ahead, Ok(())),
             };
-            let times = (profiling && has_run).then(|| ExecutionTimes { start, end: self.now() });
+            let times = (profiling && has_run).then(|| ExecutionTimes { start, end: now() });
             let result = result.map_err(|kind| CommandFailure::new(&command, device_name, kind));
             let outcome = Outcome { has_run, result, times, output: Vec::new() };
             lock(&self.state).mark_ended(index, &outcome, &mut next);

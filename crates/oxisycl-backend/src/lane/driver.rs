@@ -13,7 +13,7 @@ use crate::poller::Progress;
 use crate::pool::Pool;
 use crate::{
     BackendError, Command, CommandFailure, EventStatus, ExecutionTimes, FailureKind, KernelCommand, KernelOutput,
-    LoadedKernel, NativeHandle, Outcome, QueueInfo, driver,
+    LoadedKernel, NativeHandle, Outcome, QueueInfo,
 };
 
 /// The properties of a loaded kernel that a launch needs.
@@ -100,11 +100,6 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
 
     /// Converts the error of a failed call. Marks the device as lost if the error means that. Called without locks.
     fn fail(device: &Self::Device, error: Self::Error) -> BackendError;
-
-    /// The time on the clock of execution times, which [`Device::timestamp`](crate::Device::timestamp) also reads.
-    fn now(_device: &Self::Device) -> u64 {
-        driver::now()
-    }
 
     /// The properties of a kernel.
     fn facts(kernel: &Self::Kernel) -> KernelFacts<'_>;

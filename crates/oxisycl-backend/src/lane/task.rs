@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::{Driver, Lane, LaneQueue};
-use crate::{Command, CommandFailure, Completion, Event, EventStatus, FailureKind};
+use crate::{Command, CommandFailure, Completion, Event, EventStatus, FailureKind, now};
 
 /// The number of a task on its lane, from 1. 0 is before the first task.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -62,7 +62,7 @@ pub struct Task<D: Driver> {
     pub launch: Option<D::Launch>,
     /// The launch's print buffer.
     pub print: Option<D::Print>,
-    /// The time of submission on the clock of execution times, for profiled commands.
+    /// The time of submission, for profiled commands.
     pub submitted: u64,
     /// The driver's state of the task.
     pub issued: D::Issued,
@@ -94,7 +94,7 @@ impl<D: Driver> Task<D> {
     ) -> Self {
         let Extras { number, launch, print } = extras;
         Self {
-            submitted: if queue.options.profiling { D::now(&queue.device) } else { 0 },
+            submitted: if queue.options.profiling { now() } else { 0 },
             queue,
             command,
             number,

@@ -11,7 +11,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use oxisycl_backend::{BackendError, CommandFailure, ExecutionTimes, FailureKind, Outcome};
+use oxisycl_backend::{BackendError, CommandFailure, ExecutionTimes, FailureKind, Outcome, now};
 use smallvec::SmallVec;
 
 use super::complete::finish;
@@ -37,9 +37,9 @@ pub(super) fn run_host_task(node: &Arc<Node>, work: HostWork) {
     node.state.store(HANDED_OVER, Ordering::Release);
     let task = node.clone();
     let job = Box::new(move || {
-        let start = task.shared.device.timestamp();
+        let start = now();
         let result = in_task(&task, work);
-        let times = ExecutionTimes { start, end: task.shared.device.timestamp() };
+        let times = ExecutionTimes { start, end: now() };
         let result = result.map_err(|Panic { message, location }| {
             let kind = FailureKind::Panic { message, location, item: None };
             CommandFailure::new(task.label(), task.shared.device_name(), kind)

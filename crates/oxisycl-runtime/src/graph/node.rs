@@ -10,7 +10,7 @@ use std::task::Waker;
 use std::thread::Thread;
 
 use oxisycl_backend::pool::{Near, Pool};
-use oxisycl_backend::{CommandFailure, DependencyKind, Event, EventStatus, ExecutionTimes, Operation};
+use oxisycl_backend::{CommandFailure, DependencyKind, Event, EventStatus, ExecutionTimes, Operation, now};
 use oxisycl_image::{KernelDescriptor, display_name_of};
 use oxisycl_types::ArgumentType;
 use parking_lot::Mutex;
@@ -234,7 +234,7 @@ impl Node {
         kept_alive: SmallVec<[KeptAlive; 3]>,
     ) -> Arc<Self> {
         let id = NodeId::new(crate::observe::counters().nodes.next() + 1);
-        let submitted = if shared.options.profiling { shared.device.timestamp() } else { 0 };
+        let submitted = if shared.options.profiling { now() } else { 0 };
         NODES.make(|| Self {
             id,
             kind,
@@ -407,7 +407,7 @@ impl Node {
         }
     }
 
-    /// Submission time and execution times in nanoseconds of the device's clock, if the queue records them and the command ran.
+    /// Submission time and execution times on the [clock of the process](now), if the queue records them and the command ran.
     pub fn times(&self) -> (u64, Option<ExecutionTimes>) {
         let inner = self.inner.lock();
         (inner.submitted, inner.times)

@@ -30,9 +30,9 @@ pub struct Span {
     pub category: &'static str,
     /// The device it ran on.
     pub device: String,
-    /// Start in nanoseconds of the device's clock.
+    /// Start in nanoseconds on the clock of the process.
     pub start: u64,
-    /// End in nanoseconds of the device's clock.
+    /// End in nanoseconds on the clock of the process.
     pub end: u64,
     /// The graph node.
     pub node: NodeId,

@@ -6,22 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use oxisycl_backend::{
-    BackendError, Command, Completion, Dependency, Event, Memory, MemoryId, Queue, UsmKind,
+    BackendError, Command, Completion, Dependency, Event, Memory, Queue, UsmKind,
 };
 
 struct Nowhere;
 
 impl Memory for Nowhere {
-    fn id(&self) -> MemoryId {
-        MemoryId::HOST
-    }
     fn allocate(&self, _: UsmKind, _: Layout, _: bool) -> Result<NonNull<u8>, BackendError> {
         Ok(NonNull::<AtomicU32>::dangling().cast())
     }
     unsafe fn free(&self, _: NonNull<u8>, _: UsmKind, _: Layout) {}
-    fn is_host_accessible(&self) -> bool {
-        true
-    }
 }
 
 struct AtOnce;
@@ -34,12 +28,6 @@ impl Queue for AtOnce {
         _: Arc<dyn Completion>,
     ) -> Result<Arc<dyn Event>, BackendError> {
         std::process::abort()
-    }
-    fn flush(&self) -> Result<(), BackendError> {
-        Ok(())
-    }
-    fn help(&self) -> bool {
-        false
     }
 }
 
