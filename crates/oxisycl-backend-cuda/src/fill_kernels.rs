@@ -7,12 +7,13 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use oxisycl_backend::BackendError;
+use oxisycl_backend::driver::ImageFacts;
 use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::DriverError;
-use crate::module::{CudaModule, ImageInfo};
-use crate::sys::{RawFunction, code};
+use crate::module::{CudaModule, MISSING};
+use crate::sys::RawFunction;
 
 /// Longest pattern of one launch, in bytes.
 pub(crate) const PATTERN_SIZE: usize = 256;
@@ -199,14 +200,13 @@ impl FillKernels {
     /// The kernel for a unit. Called after `prepare`.
     pub(crate) fn function(&self, unit: Unit) -> Result<RawFunction, DriverError> {
         let loaded = self.loaded.lock();
-        let missing = DriverError { call: "cuModuleGetFunction", code: code::NOT_FOUND };
-        loaded.as_ref().map(|loaded| loaded.functions[unit as usize]).ok_or(missing)
+        loaded.as_ref().map(|loaded| loaded.functions[unit as usize]).ok_or(MISSING)
     }
 }
 
 fn load(context: &Arc<Context>) -> Result<Loaded, BackendError> {
     // SAFETY: the code above.
-    let module = unsafe { CudaModule::load(context, ptx().as_bytes(), ImageInfo::default()) }?;
+    let module = unsafe { CudaModule::load(context, ptx().as_bytes(), ImageFacts::default()) }?;
     let _entered = context.enter()?;
     let mut functions = [RawFunction::NULL; 4];
     for unit in Unit::ALL {

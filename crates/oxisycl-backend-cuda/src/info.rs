@@ -106,20 +106,8 @@ pub(crate) fn device_info(driver: &Driver, device: RawDevice, facts: &Facts) -> 
     let max_group = get(attribute::MAX_THREADS_PER_BLOCK).max(1);
     let warp = get(attribute::WARP_SIZE).max(1);
     let widths = VectorWidths { char: 1, short: 1, int: 1, long: 1, float: 1, double: 1, half: 2 };
-    let orders = vec![
-        MemoryOrder::Relaxed,
-        MemoryOrder::Acquire,
-        MemoryOrder::Release,
-        MemoryOrder::AcqRel,
-        MemoryOrder::SeqCst,
-    ];
-    let scopes = vec![
-        MemoryScope::WorkItem,
-        MemoryScope::SubGroup,
-        MemoryScope::WorkGroup,
-        MemoryScope::Device,
-        MemoryScope::System,
-    ];
+    let orders = MemoryOrder::ALL.to_vec();
+    let scopes = MemoryScope::ALL.to_vec();
     let full = vec![
         FpConfig::Denorm,
         FpConfig::InfNan,

@@ -17,7 +17,7 @@ use oxisycl_backend::{
     BackendError, Command, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, NativeHandle, Outcome, QueueInfo,
     QueueOptions, now,
 };
-use oxisycl_image::PanicSite;
+use oxisycl_image::{KernelEntry, PanicSite};
 use oxisycl_types::PanicRecord;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -153,9 +153,8 @@ unsafe impl Driver for Cuda {
     }
 
     fn facts(kernel: &CudaKernel) -> KernelFacts<'_> {
-        let CudaKernel { module, symbol, parameters, may_panic, .. } = kernel;
-        let (&parameters, &may_panic) = (parameters, may_panic);
-        KernelFacts { device: &module.context.name, symbol, parameters, may_panic }
+        let &KernelEntry { ref symbol, parameters, may_panic, .. } = &kernel.entry;
+        KernelFacts { device: &kernel.module.context.name, symbol, parameters, may_panic }
     }
 
     fn sites(kernel: &CudaKernel) -> &[PanicSite] {
@@ -173,7 +172,7 @@ unsafe impl Driver for Cuda {
                 kernel.allow_local_bytes(group.local_bytes)?;
                 None
             }
-            None => LaunchShape::n_threads_of_line(&command.range, kernel.block_threads, kernel.is_paired),
+            None => LaunchShape::n_threads_of_line(&command.range, kernel.block_threads, kernel.entry.is_paired),
         };
         let n_threads = match of_line {
             Some(n_threads) => Some(n_threads),

@@ -60,7 +60,7 @@ impl LaunchShape {
     pub(crate) fn of(kernel: &CudaKernel, command: &KernelCommand) -> Option<Self> {
         match &command.group {
             Some(group) => Self::of_groups(&command.range, group),
-            None => Self::new(&command.range, kernel.block_threads, kernel.is_paired),
+            None => Self::new(&command.range, kernel.block_threads, kernel.entry.is_paired),
         }
     }
 

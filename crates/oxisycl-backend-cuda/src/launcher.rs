@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
+use oxisycl_backend::Command;
 use oxisycl_backend::lane::Driver as _;
-use oxisycl_backend::{Command, LoadedKernel as _};
 use oxisycl_types::DeviceLaunch;
 
 use crate::device_state::DeviceState;
@@ -195,7 +195,7 @@ impl Launcher {
 pub(crate) fn fitness(device: &DeviceState, kernel: &CudaKernel, n_threads: Option<u64>) -> GraphFitness {
     match n_threads {
         // An executable that was made before the stack's limit was raised may have room for the old one.
-        Some(n_threads) if !kernel.has_unbounded_stack && !kernel.info().may_print => {
+        Some(n_threads) if !kernel.entry.has_unbounded_stack && !kernel.entry.may_print => {
             if n_threads <= device.n_processors * WAVE { GraphFitness::Small } else { GraphFitness::Large }
         }
         _ => GraphFitness::Unfit,

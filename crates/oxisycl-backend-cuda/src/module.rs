@@ -3,14 +3,14 @@
 //! Invariant: a module stays loaded as long as one of its kernels is held, which commands do until they have completed.
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
+use oxisycl_backend::driver::{ImageFacts, log_text};
 use oxisycl_backend::{BackendError, KernelGroupLimits, KernelInfo, LoadedKernel};
-use oxisycl_image::{DeviceImage, GroupNeeds, KernelEntry, PanicSite, ParameterLayout};
+use oxisycl_image::{DeviceImage, KernelEntry, PanicSite, ParameterLayout};
 use oxisycl_types::{DeviceLaunch, GroupSize};
 use parking_lot::Mutex;
 
@@ -24,44 +24,22 @@ const LOG_SIZE: usize = 8 << 10;
 /// Work-items of a work-group, unless the kernel takes fewer. Measured to be as good as any for kernels without local memory.
 const BLOCK: c_int = 256;
 
+/// The error for a function that a module lacks.
+pub(crate) const MISSING: DriverError = DriverError { call: "cuModuleGetFunction", code: code::NOT_FOUND };
+
 /// A loaded image.
 pub(crate) struct CudaModule {
     pub(crate) context: Arc<Context>,
     raw: RawModule,
-    image_info: ImageInfo,
-}
-
-/// The properties of an image's code, as the image states them.
-#[derive(Default)]
-pub(crate) struct ImageInfo {
-    /// The kernels by symbol.
-    kernels: HashMap<String, KernelImageInfo>,
-    pub(crate) sites: Vec<PanicSite>,
-}
-
-/// The properties of one kernel, as its image states them.
-#[derive(Clone, Copy)]
-struct KernelImageInfo {
-    parameters: ParameterLayout,
-    may_panic: bool,
-    may_print: bool,
-    is_paired: bool,
-    has_unbounded_stack: bool,
-    groups: GroupNeeds,
+    facts: ImageFacts,
 }
 
 /// A kernel of a loaded image.
 pub(crate) struct CudaKernel {
     pub(crate) module: Arc<CudaModule>,
     pub(crate) function: RawFunction,
-    pub(crate) symbol: String,
-    pub(crate) parameters: ParameterLayout,
-    /// Whether launches need a panic record.
-    pub(crate) may_panic: bool,
-    /// Whether each thread runs two work-items.
-    pub(crate) is_paired: bool,
-    /// Whether the depth of its calls is unknown.
-    pub(crate) has_unbounded_stack: bool,
+    /// The kernel as its image states it.
+    pub(crate) entry: KernelEntry,
     /// Work-items of a work-group, if the launch does not specify them.
     pub(crate) block_threads: u32,
     info: KernelInfo,
@@ -76,11 +54,7 @@ impl CudaModule {
     ///
     /// # Safety
     /// The code is what the device compiler made, or the user has vouched for it.
-    pub(crate) unsafe fn load(
-        context: &Arc<Context>,
-        code: &[u8],
-        image_info: ImageInfo,
-    ) -> Result<Self, BackendError> {
+    pub(crate) unsafe fn load(context: &Arc<Context>, code: &[u8], facts: ImageFacts) -> Result<Self, BackendError> {
         let _entered = context.enter()?;
         let mut text = Vec::with_capacity(code.len() + 1);
         text.extend_from_slice(code);
@@ -110,7 +84,7 @@ impl CudaModule {
             )
         };
         match loaded {
-            Ok(()) => Ok(Self { context: context.clone(), raw, image_info }),
+            Ok(()) => Ok(Self { context: context.clone(), raw, facts }),
             Err(error) => Err(refusal(context, error, code, &log_text(&errors))),
         }
     }
@@ -120,13 +94,8 @@ impl CudaModule {
     /// # Safety
     /// As for [`load`](Self::load).
     pub(crate) unsafe fn load_image(context: &Arc<Context>, image: &DeviceImage) -> Result<Self, BackendError> {
-        let kernel_info = |kernel: &KernelEntry| {
-            let &KernelEntry { parameters, may_panic, may_print, is_paired, has_unbounded_stack, groups, .. } = kernel;
-            KernelImageInfo { parameters, may_panic, may_print, is_paired, has_unbounded_stack, groups }
-        };
-        let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), kernel_info(kernel))).collect();
         // SAFETY: by the contract of this function.
-        let module = unsafe { Self::load(context, &image.code, ImageInfo { kernels, sites: image.sites.clone() }) }?;
+        let module = unsafe { Self::load(context, &image.code, ImageFacts::of(image)) }?;
         let _entered = context.enter()?;
         // The driver loads functions when they are first needed, and then waits for running kernels. One of these may be waiting for
         // another kernel of the image.
@@ -139,13 +108,12 @@ impl CudaModule {
 
     /// The places where its kernels can panic or print.
     pub(crate) fn sites(&self) -> &[PanicSite] {
-        &self.image_info.sites
+        &self.facts.sites
     }
 
     /// The function with the symbol `symbol`. The context is current.
     pub(crate) fn function(&self, symbol: &str) -> Result<RawFunction, DriverError> {
-        let missing = DriverError { call: "cuModuleGetFunction", code: code::NOT_FOUND };
-        let name = CString::new(symbol).map_err(|_| missing)?;
+        let name = CString::new(symbol).map_err(|_| MISSING)?;
         let mut function = RawFunction::NULL;
         let driver = &self.context.driver;
         // SAFETY: the module is loaded as long as `self` lives, and its context current.
@@ -213,27 +181,16 @@ impl CudaModule {
     ) -> Result<Arc<dyn LoadedKernel>, BackendError> {
         let module = self;
         let context = &module.context;
-        let fail = |error: DriverError| match context.fail(error) {
-            BackendError::Driver { call, code, name } => {
-                BackendError::Driver { call, code, name: format!("{name} (kernel \"{symbol}\")") }
-            }
-            other => other,
-        };
-        let missing = DriverError { call: "cuModuleGetFunction", code: code::NOT_FOUND };
-        let kernel_info = *module.image_info.kernels.get(symbol).ok_or_else(|| fail(missing))?;
+        let fail = |error: DriverError| context.fail(error).with_note(&format!(" (kernel \"{symbol}\")"));
+        let entry = module.facts.kernel(symbol).ok_or_else(|| fail(MISSING))?.clone();
         let _entered = context.enter()?;
         let function = module.function(symbol).map_err(fail)?;
-        module.check_parameters(symbol, function, kernel_info.parameters)?;
-        if kernel_info.has_unbounded_stack {
+        module.check_parameters(symbol, function, entry.parameters)?;
+        if entry.has_unbounded_stack {
             // SAFETY: the function is of a loaded module, whose context is current.
             let provided = unsafe { context.stack.provide(&context.driver, function) };
             provided.map_err(|refused| match refused.failure {
-                LimitFailure::Refused(error) => match fail(error) {
-                    BackendError::Driver { call, code, name } => {
-                        BackendError::Driver { call, code, name: format!("{name}; {}", refused.text()) }
-                    }
-                    other => other,
-                },
+                LimitFailure::Refused(error) => fail(error).with_note(&format!("; {}", refused.text())),
                 LimitFailure::Provides(limit) => {
                     let what = format!("kernel \"{symbol}\": {}; its driver provides {limit}", refused.text());
                     BackendError::Unsupported { device: context.name.clone(), what }
@@ -247,7 +204,7 @@ impl CudaModule {
             Ok::<_, BackendError>(value)
         };
         let mut own_local_bytes = 0;
-        if kernel_info.groups.uses_local_memory {
+        if entry.groups.uses_local_memory {
             own_local_bytes = attribute(sys::FUNCTION_SHARED_SIZE)?;
         }
         // The memory of a launch begins at a multiple of its alignment.
@@ -267,18 +224,13 @@ impl CudaModule {
         Ok(Arc::new(CudaKernel {
             module: module.clone(),
             function,
-            symbol: symbol.to_owned(),
-            parameters: kernel_info.parameters,
-            may_panic: kernel_info.may_panic,
-            is_paired: kernel_info.is_paired,
-            has_unbounded_stack: kernel_info.has_unbounded_stack,
             block_threads,
             info: KernelInfo {
-                may_print: kernel_info.may_print,
+                may_print: entry.may_print,
                 group_limits: KernelGroupLimits {
                     items: max_threads as usize,
                     static_local_bytes,
-                    bytes_of_element: kernel_info.groups.bytes_of_element as usize,
+                    bytes_of_element: entry.groups.bytes_of_element as usize,
                 },
                 preferred_multiple: WARP,
                 preferred_items: Some(block_threads as usize),
@@ -286,6 +238,7 @@ impl CudaModule {
                 registers: usize::try_from(registers).ok(),
             },
             allowed_local_bytes: Mutex::new(ALLOWED_LOCAL_BYTES.saturating_sub(static_local_bytes)),
+            entry,
             _kept: kept,
         }))
     }
@@ -305,7 +258,7 @@ impl CudaKernel {
         }
         let context = &self.module.context;
         let refused = |error: String| {
-            format!("kernel \"{}\" with {bytes} bytes of local memory for each work-group: {error}", self.symbol)
+            format!("kernel \"{}\" with {bytes} bytes of local memory for each work-group: {error}", self.entry.symbol)
         };
         let _entered = context.enter().map_err(|error| refused(error.to_string()))?;
         let wanted = i32::try_from(bytes).unwrap_or(i32::MAX);
@@ -336,35 +289,27 @@ impl LoadedKernel for CudaKernel {
 
 impl fmt::Debug for CudaKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CudaKernel").field("symbol", &self.symbol).finish_non_exhaustive()
+        f.debug_struct("CudaKernel").field("symbol", &self.entry.symbol).finish_non_exhaustive()
     }
 }
 
 /// The error for code that the driver does not accept, with the driver's log.
 fn refusal(context: &Context, error: DriverError, code: &[u8], log: &str) -> BackendError {
-    let mut refused = context.fail(error);
-    if let BackendError::Driver { name, .. } = &mut refused {
-        if error.code == code::UNSUPPORTED_PTX_VERSION || (error.code == code::INVALID_PTX && log.contains("version")) {
-            let installed = version_text(context.driver.version);
-            match ptx_version(code) {
-                Some((major, minor)) => name.push_str(&format!(
-                    "; the image is PTX {major}.{minor}, which needs a driver for CUDA {} or later, and the installed \
-                     one is for CUDA {installed}",
-                    cuda_of_ptx(major, minor)
-                )),
-                None => name.push_str(&format!("; the installed driver is for CUDA {installed}")),
-            }
-        }
-        if !log.is_empty() {
-            name.push_str(&format!("; the driver's log: {log}"));
-        }
+    let mut note = String::new();
+    if error.code == code::UNSUPPORTED_PTX_VERSION || (error.code == code::INVALID_PTX && log.contains("version")) {
+        let installed = version_text(context.driver.version);
+        note = match ptx_version(code) {
+            Some((major, minor)) => format!(
+                "; the image is PTX {major}.{minor}, which needs a driver for CUDA {} or later, and the installed one is for CUDA {installed}",
+                cuda_of_ptx(major, minor)
+            ),
+            None => format!("; the installed driver is for CUDA {installed}"),
+        };
     }
-    refused
-}
-
-fn log_text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
+    if !log.is_empty() {
+        note.push_str(&format!("; the driver's log: {log}"));
+    }
+    context.fail(error).with_note(&note)
 }
 
 /// The version in the `.version` line of PTX.
@@ -404,11 +349,5 @@ mod tests {
     fn every_ptx_version_has_its_first_toolkit() {
         let found = [(6, 5), (7, 0), (7, 8), (8, 4), (8, 6), (8, 8), (9, 0)].map(|(a, b)| cuda_of_ptx(a, b));
         assert_eq!(found, ["11.0", "11.0", "11.8", "12.4", "12.7", "12.9", "13.0"]);
-    }
-
-    #[test]
-    fn a_log_ends_with_its_nul_byte() {
-        assert_eq!(log_text(b"  error\n\0junk"), "error");
-        assert_eq!(log_text(b"all"), "all");
     }
 }

@@ -213,55 +213,52 @@ pub(crate) struct KernelNodeParameters {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Copy2D {
-    pub(crate) source_x: usize,
-    pub(crate) source_y: usize,
-    pub(crate) source_type: c_uint,
-    pub(crate) source_host: *const c_void,
-    pub(crate) source_device: DevicePointer,
-    pub(crate) source_array: *mut c_void,
-    pub(crate) source_pitch: usize,
-    pub(crate) target_x: usize,
-    pub(crate) target_y: usize,
-    pub(crate) target_type: c_uint,
-    pub(crate) target_host: *mut c_void,
-    pub(crate) target_device: DevicePointer,
-    pub(crate) target_array: *mut c_void,
-    pub(crate) target_pitch: usize,
+    pub(crate) source: End2D,
+    pub(crate) target: End2D,
     pub(crate) width: usize,
     pub(crate) height: usize,
+}
+
+/// One of the two halves of `CUDA_MEMCPY2D`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct End2D {
+    pub(crate) x: usize,
+    pub(crate) y: usize,
+    pub(crate) memory_type: c_uint,
+    pub(crate) host: *mut c_void,
+    pub(crate) device: DevicePointer,
+    pub(crate) array: *mut c_void,
+    pub(crate) pitch: usize,
 }
 
 /// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, which differs in what its two reserved fields mean.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Copy3D {
-    pub(crate) source_x: usize,
-    pub(crate) source_y: usize,
-    pub(crate) source_z: usize,
-    pub(crate) source_level: usize,
-    pub(crate) source_type: c_uint,
-    pub(crate) source_host: *const c_void,
-    pub(crate) source_device: DevicePointer,
-    pub(crate) source_array: *mut c_void,
-    /// Null except for copies between devices.
-    pub(crate) source_context: RawContext,
-    pub(crate) source_pitch: usize,
-    pub(crate) source_height: usize,
-    pub(crate) target_x: usize,
-    pub(crate) target_y: usize,
-    pub(crate) target_z: usize,
-    pub(crate) target_level: usize,
-    pub(crate) target_type: c_uint,
-    pub(crate) target_host: *mut c_void,
-    pub(crate) target_device: DevicePointer,
-    pub(crate) target_array: *mut c_void,
-    /// Null except for copies between devices.
-    pub(crate) target_context: RawContext,
-    pub(crate) target_pitch: usize,
-    pub(crate) target_height: usize,
+    pub(crate) source: End3D,
+    pub(crate) target: End3D,
     pub(crate) width: usize,
     pub(crate) height: usize,
     pub(crate) depth: usize,
+}
+
+/// One of the two halves of `CUDA_MEMCPY3D`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct End3D {
+    pub(crate) x: usize,
+    pub(crate) y: usize,
+    pub(crate) z: usize,
+    pub(crate) level: usize,
+    pub(crate) memory_type: c_uint,
+    pub(crate) host: *mut c_void,
+    pub(crate) device: DevicePointer,
+    pub(crate) array: *mut c_void,
+    /// Null except for copies between devices.
+    pub(crate) context: RawContext,
+    pub(crate) pitch: usize,
+    pub(crate) height: usize,
 }
 
 #[cfg(test)]
@@ -271,6 +268,8 @@ mod tests {
     #[test]
     fn structures_have_the_sizes_of_the_header() {
         assert_eq!((size_of::<Copy2D>(), size_of::<Copy3D>()), (128, 200));
+        assert_eq!((std::mem::offset_of!(Copy2D, target), std::mem::offset_of!(Copy3D, target)), (56, 88));
+        assert_eq!((std::mem::offset_of!(End2D, host), std::mem::offset_of!(End3D, host)), (24, 40));
         assert_eq!(std::mem::offset_of!(Copy2D, width), 112);
         assert_eq!(std::mem::offset_of!(Copy3D, width), 176);
         assert_eq!(size_of::<MemoryLocation>(), 8);

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::emitter::Emitter;
 use crate::error::DriverError;
 use crate::memory::CudaMemory;
-use crate::sys::{self, Copy2D, Copy3D, DevicePointer, RawContext};
+use crate::sys::{self, Copy2D, Copy3D, DevicePointer, End2D, End3D, RawContext};
 
 /// The largest pitch that the driver accepts, on all devices so far.
 pub(crate) const MAX_PITCH: usize = i32::MAX as usize;
@@ -138,24 +138,16 @@ fn copy_row(width: usize, ends: [End; 2], peers: bool, emitter: &mut Emitter<'_>
 }
 
 fn copy_rows(shape: &BoxShape, [source, target]: [End; 2], emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
-    let copy = Copy2D {
-        source_x: 0,
-        source_y: 0,
-        source_type: source.kind,
-        source_host: source.pointer as *const c_void,
-        source_device: source.pointer,
-        source_array: ptr::null_mut(),
-        source_pitch: source.pitches.row,
-        target_x: 0,
-        target_y: 0,
-        target_type: target.kind,
-        target_host: target.pointer as *mut c_void,
-        target_device: target.pointer,
-        target_array: ptr::null_mut(),
-        target_pitch: target.pitches.row,
-        width: shape.width,
-        height: shape.rows,
+    let end = |end: End| End2D {
+        x: 0,
+        y: 0,
+        memory_type: end.kind,
+        host: end.pointer as *mut c_void,
+        device: end.pointer,
+        array: ptr::null_mut(),
+        pitch: end.pitches.row,
     };
+    let copy = Copy2D { source: end(source), target: end(target), width: shape.width, height: shape.rows };
     // SAFETY: the structure describes the command's boxes, which are valid by the issuer's promise; it is read by the call.
     emitter.call(|driver, stream| unsafe { driver.memcpy_2d_async(&raw const copy, stream) })
 }
@@ -167,43 +159,27 @@ fn copy_slices(
     peers: bool,
     emitter: &mut Emitter<'_>,
 ) -> Result<(), DriverError> {
-    let height = |end: &End| if slices == 1 { shape.rows } else { end.pitches.slice / end.pitches.row };
-    let context = |end: &End| if peers { end.context.unwrap_or(RawContext::NULL) } else { RawContext::NULL };
-    let copy = Copy3D {
-        source_x: 0,
-        source_y: 0,
-        source_z: 0,
-        source_level: 0,
-        source_type: source.kind,
-        source_host: source.pointer as *const c_void,
-        source_device: source.pointer,
-        source_array: ptr::null_mut(),
-        source_context: context(&source),
-        source_pitch: source.pitches.row,
-        source_height: height(&source),
-        target_x: 0,
-        target_y: 0,
-        target_z: 0,
-        target_level: 0,
-        target_type: target.kind,
-        target_host: target.pointer as *mut c_void,
-        target_device: target.pointer,
-        target_array: ptr::null_mut(),
-        target_context: context(&target),
-        target_pitch: target.pitches.row,
-        target_height: height(&target),
-        width: shape.width,
-        height: shape.rows,
-        depth: slices,
+    let end = |end: End| End3D {
+        x: 0,
+        y: 0,
+        z: 0,
+        level: 0,
+        memory_type: end.kind,
+        host: end.pointer as *mut c_void,
+        device: end.pointer,
+        array: ptr::null_mut(),
+        context: end.context.filter(|_| peers).unwrap_or(RawContext::NULL),
+        pitch: end.pitches.row,
+        height: if slices == 1 { shape.rows } else { end.pitches.slice / end.pitches.row },
     };
-    emitter.call(|driver, stream| {
-        // SAFETY: as in `copy_rows`.
-        unsafe {
-            if peers {
-                driver.memcpy_3d_peer_async(&raw const copy, stream)
-            } else {
-                driver.memcpy_3d_async(&raw const copy, stream)
-            }
+    let (source, target) = (end(source), end(target));
+    let copy = Copy3D { source, target, width: shape.width, height: shape.rows, depth: slices };
+    // SAFETY: as in `copy_rows`.
+    emitter.call(|driver, stream| unsafe {
+        if peers {
+            driver.memcpy_3d_peer_async(&raw const copy, stream)
+        } else {
+            driver.memcpy_3d_async(&raw const copy, stream)
         }
     })
 }

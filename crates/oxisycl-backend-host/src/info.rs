@@ -95,20 +95,8 @@ pub(crate) fn host_info(processor: &Processor, compute_units: usize) -> DeviceIn
         double: bits / 64,
         half: 1,
     };
-    let orders = vec![
-        MemoryOrder::Relaxed,
-        MemoryOrder::Acquire,
-        MemoryOrder::Release,
-        MemoryOrder::AcqRel,
-        MemoryOrder::SeqCst,
-    ];
-    let scopes = vec![
-        MemoryScope::WorkItem,
-        MemoryScope::SubGroup,
-        MemoryScope::WorkGroup,
-        MemoryScope::Device,
-        MemoryScope::System,
-    ];
+    let orders = MemoryOrder::ALL.to_vec();
+    let scopes = MemoryScope::ALL.to_vec();
     let full = vec![
         FpConfig::Denorm,
         FpConfig::InfNan,

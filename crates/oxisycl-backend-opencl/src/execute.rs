@@ -54,11 +54,11 @@ fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, res
     let mut list =
         context.sharing.set_indirect_access(&context.functions, context.raw, kernel.raw, &mut state.indirect)?;
     resources.launch = list.begin(&task.queue.device.context);
-    if kernel.parameters.size > 0 {
-        set_argument(emitter, kernel.raw, 1, kernel.parameters.size, command.arguments.as_ptr().cast())?;
+    if kernel.entry.parameters.size > 0 {
+        set_argument(emitter, kernel.raw, 1, kernel.entry.parameters.size, command.arguments.as_ptr().cast())?;
     }
-    if let Some(group) = command.group.filter(|_| kernel.uses_local_memory) {
-        let index = if kernel.parameters.size > 0 { 2 } else { 1 };
+    if let Some(group) = command.group.filter(|_| kernel.entry.groups.uses_local_memory) {
+        let index = if kernel.entry.parameters.size > 0 { 2 } else { 1 };
         // A kernel may name memory that a launch has none of; no bytes are no argument.
         set_argument(emitter, kernel.raw, index, group.local_bytes.max(GroupSize::ALIGNMENT), std::ptr::null())?;
     }

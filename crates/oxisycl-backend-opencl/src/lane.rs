@@ -16,7 +16,7 @@ use oxisycl_backend::{
     BackendError, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, NativeHandle, Priority, QueueInfo,
     QueueOptions,
 };
-use oxisycl_image::PanicSite;
+use oxisycl_image::{KernelEntry, PanicSite};
 use oxisycl_types::{DeviceLaunch, DeviceType, PanicRecord};
 use parking_lot::{Mutex, RwLockReadGuard};
 use smallvec::{SmallVec, smallvec};
@@ -196,9 +196,8 @@ unsafe impl Driver for OpenCl {
     }
 
     fn facts(kernel: &ClKernel) -> KernelFacts<'_> {
-        let ClKernel { module, symbol, parameters, may_panic, .. } = kernel;
-        let (&parameters, &may_panic) = (parameters, may_panic);
-        KernelFacts { device: &module.context.name, symbol, parameters, may_panic }
+        let &KernelEntry { ref symbol, parameters, may_panic, .. } = &kernel.entry;
+        KernelFacts { device: &kernel.module.context.name, symbol, parameters, may_panic }
     }
 
     fn sites(kernel: &ClKernel) -> &[PanicSite] {
@@ -210,7 +209,7 @@ unsafe impl Driver for OpenCl {
     }
 
     fn launch(device: &DeviceState, kernel: &ClKernel, command: &KernelCommand) -> Result<Option<LaunchShape>, String> {
-        let all = size_of::<DeviceLaunch>() + kernel.parameters.size;
+        let all = size_of::<DeviceLaunch>() + kernel.entry.parameters.size;
         if all > device.max_arguments {
             return Err(format!(
                 "kernel \"{}\": its captures and what comes with a launch are {all} bytes; the device takes {} bytes of arguments \

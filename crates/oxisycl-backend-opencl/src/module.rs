@@ -3,14 +3,14 @@
 //! Invariant: a program stays alive as long as one of its kernels is held, which commands do until they have completed.
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
+use oxisycl_backend::driver::{ImageFacts, log_text};
 use oxisycl_backend::{BackendError, KernelGroupLimits, KernelInfo, LoadedKernel, Module};
-use oxisycl_image::{DeviceImage, GroupNeeds, KernelEntry, PanicSite, ParameterLayout};
+use oxisycl_image::{DeviceImage, KernelEntry, PanicSite};
 use oxisycl_types::DeviceLaunch;
 use parking_lot::Mutex;
 
@@ -32,37 +32,17 @@ pub(crate) struct ClModule {
     pub(crate) context: Arc<Context>,
     raw: Object,
     limits: GroupLimits,
-    image_info: ImageInfo,
-}
-
-/// The properties of an image's code, as the image states them.
-struct ImageInfo {
-    /// The kernels by symbol.
-    kernels: HashMap<String, KernelImageInfo>,
-    sites: Vec<PanicSite>,
-}
-
-/// The properties of one kernel, as its image states them.
-#[derive(Clone, Copy)]
-struct KernelImageInfo {
-    parameters: ParameterLayout,
-    may_panic: bool,
-    may_print: bool,
-    groups: GroupNeeds,
+    facts: ImageFacts,
 }
 
 /// A kernel of a built image.
 pub(crate) struct ClKernel {
     pub(crate) module: Arc<ClModule>,
     pub(crate) raw: Object,
-    pub(crate) symbol: String,
-    pub(crate) parameters: ParameterLayout,
-    /// Whether launches need a panic record.
-    pub(crate) may_panic: bool,
+    /// The kernel as its image states it.
+    pub(crate) entry: KernelEntry,
     /// The limits of its work-groups.
     pub(crate) limits: GroupLimits,
-    /// Whether its last argument is a group's local memory.
-    pub(crate) uses_local_memory: bool,
     info: KernelInfo,
     /// The arguments that are set in the driver. Locked from setting them until the kernel is issued.
     pub(crate) state: Mutex<KernelState>,
@@ -76,24 +56,14 @@ pub(crate) struct KernelState {
     pub(crate) launch: Option<DeviceLaunch>,
 }
 
-impl ImageInfo {
-    /// The properties of an image's code. An error if its kernels would leave out work-items, since a launch has one work-item for each
-    /// position of its grid.
-    fn of(context: &Context, image: &DeviceImage) -> Result<Self, BackendError> {
-        if let Some(kernel) = image.kernels.iter().find(|kernel| kernel.is_paired) {
-            let what = format!(
-                "kernel \"{}\", whose image runs two work-items at each position of the grid; devices of OpenCL run one",
-                kernel.symbol
-            );
-            return Err(BackendError::Unsupported { device: context.name.clone(), what });
-        }
-        let kernel_info = |kernel: &KernelEntry| {
-            let &KernelEntry { parameters, may_panic, may_print, groups, .. } = kernel;
-            KernelImageInfo { parameters, may_panic, may_print, groups }
-        };
-        let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), kernel_info(kernel))).collect();
-        Ok(Self { kernels, sites: image.sites.clone() })
-    }
+/// Refuses an image whose kernels would leave out work-items, since a launch has one work-item for each position of its grid.
+fn check_kernels(context: &Context, image: &DeviceImage) -> Result<(), BackendError> {
+    let Some(kernel) = image.kernels.iter().find(|kernel| kernel.is_paired) else { return Ok(()) };
+    let what = format!(
+        "kernel \"{}\", whose image runs two work-items at each position of the grid; devices of OpenCL run one",
+        kernel.symbol
+    );
+    Err(BackendError::Unsupported { device: context.name.clone(), what })
 }
 
 /// A program that is released when it is dropped.
@@ -177,21 +147,11 @@ fn driver_options(options: &str) -> String {
     options.split_whitespace().filter(|word| word.starts_with('-')).collect::<Vec<_>>().join(" ")
 }
 
-fn log_text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
-}
-
 /// The error for a program that the driver does not build, with the driver's log.
 fn refusal(program: &Program<'_>, error: ClError) -> BackendError {
-    let mut refused = program.context.fail(error);
-    if let BackendError::Driver { name, .. } = &mut refused {
-        let log = program.log();
-        if !log.is_empty() {
-            name.push_str(&format!("; the driver's log: {log}"));
-        }
-    }
-    refused
+    let log = program.log();
+    let note = if log.is_empty() { log } else { format!("; the driver's log: {log}") };
+    program.context.fail(error).with_note(&note)
 }
 
 impl ClModule {
@@ -205,7 +165,7 @@ impl ClModule {
         image: &DeviceImage,
     ) -> Result<Self, BackendError> {
         context.check_alive()?;
-        let image_info = ImageInfo::of(context, image)?;
+        check_kernels(context, image)?;
         if let Some(missing) = capabilities::missing(&image.code, Asked::device(&context.functions, context.device)) {
             let names: Vec<&str> = image.kernels.iter().map(|kernel| kernel.type_name.as_str()).collect();
             let what = format!("kernel \"{}\", which needs {missing}", names.join("\", \""));
@@ -223,7 +183,7 @@ impl ClModule {
         process_exit::watch();
         built.map_err(|error| refusal(&program, error))?;
         let raw = program.keep();
-        Ok(Self { context: context.clone(), raw, limits, image_info })
+        Ok(Self { context: context.clone(), raw, limits, facts: ImageFacts::of(image) })
     }
 
     /// Loads an image from the bytes that [`binary`](Module::binary) returned.
@@ -237,7 +197,7 @@ impl ClModule {
         binary: &[u8],
     ) -> Result<Self, BackendError> {
         context.check_alive()?;
-        let image_info = ImageInfo::of(context, image)?;
+        check_kernels(context, image)?;
         let (size, bytes) = (binary.len(), binary.as_ptr());
         let (mut status, mut result) = (0, 0);
         // SAFETY: a live context with its device, and as many bytes as are said, which the driver copies.
@@ -251,12 +211,12 @@ impl ClModule {
         // With the same options, since a driver's binary may be code that is compiled only now.
         program.build_image(image).map_err(|error| refusal(&program, error))?;
         let raw = program.keep();
-        Ok(Self { context: context.clone(), raw, limits, image_info })
+        Ok(Self { context: context.clone(), raw, limits, facts: ImageFacts::of(image) })
     }
 
     /// The places where its kernels can panic or print.
     pub(crate) fn sites(&self) -> &[PanicSite] {
-        &self.image_info.sites
+        &self.facts.sites
     }
 
     fn info(&self, what: u32, size: usize, value: *mut c_void) -> Result<()> {
@@ -312,20 +272,15 @@ impl Module for ModuleHandle {
         let module = &self.0;
         let context = &module.context;
         context.check_alive()?;
-        let fail = |error: ClError| match context.fail(error) {
-            BackendError::Driver { call, code, name } => {
-                BackendError::Driver { call, code, name: format!("{name} (kernel \"{symbol}\")") }
-            }
-            other => other,
-        };
+        let fail = |error: ClError| context.fail(error).with_note(&format!(" (kernel \"{symbol}\")"));
         let missing = ClError { call: CALL, code: code::INVALID_KERNEL_NAME };
-        let kernel_info = *module.image_info.kernels.get(symbol).ok_or_else(|| fail(missing))?;
+        let entry = module.facts.kernel(symbol).ok_or_else(|| fail(missing))?.clone();
         let name = CString::new(symbol).map_err(|_| fail(missing))?;
         let mut result = 0;
         // SAFETY: a live program and a name.
         let raw = unsafe { (context.functions.clCreateKernel)(module.raw.0, name.as_ptr(), &raw mut result) };
         check(CALL, result).map_err(fail)?;
-        if kernel_info.groups.has_barriers && kernel_info.may_panic && !context.quirks.barriers_go_on {
+        if entry.groups.has_barriers && entry.may_panic && !context.quirks.barriers_go_on {
             let what = format!(
                 "kernel \"{symbol}\", whose work-items may panic before others wait at a barrier: it is not known that this driver's \
                  barriers go on without them"
@@ -338,17 +293,13 @@ impl Module for ModuleHandle {
         let kernel = ClKernel {
             module: module.clone(),
             raw: Object(raw),
-            symbol: symbol.to_owned(),
-            parameters: kernel_info.parameters,
-            may_panic: kernel_info.may_panic,
             limits: GroupLimits { items: items.min(module.limits.items), ..module.limits },
-            uses_local_memory: kernel_info.groups.uses_local_memory,
             info: KernelInfo {
-                may_print: kernel_info.may_print,
+                may_print: entry.may_print,
                 group_limits: KernelGroupLimits {
                     items,
-                    static_local_bytes: kernel_info.groups.static_local_bytes as usize,
-                    bytes_of_element: kernel_info.groups.bytes_of_element as usize,
+                    static_local_bytes: entry.groups.static_local_bytes as usize,
+                    bytes_of_element: entry.groups.bytes_of_element as usize,
                 },
                 preferred_multiple: module.ask(Object(raw), code::KERNEL_PREFERRED_MULTIPLE).unwrap_or(1).max(1),
                 private_bytes: module
@@ -356,6 +307,7 @@ impl Module for ModuleHandle {
                     .and_then(|bytes| usize::try_from(bytes).ok()),
                 ..KernelInfo::NOTHING
             },
+            entry,
             state: Mutex::default(),
         };
         kernel.check_arguments()?;
@@ -386,13 +338,13 @@ impl ClKernel {
             (context.functions.clGetKernelInfo)(self.raw.0, what, size_of::<u32>(), value, ptr::null_mut())
         });
         asked.map_err(|error| context.fail(error))?;
-        let expected = 1 + u32::from(self.parameters.size > 0) + u32::from(self.uses_local_memory);
+        let expected = 1 + u32::from(self.entry.parameters.size > 0) + u32::from(self.entry.groups.uses_local_memory);
         if found == expected {
             return Ok(());
         }
         let what = format!(
             "kernel \"{}\", whose image promises {expected} parameters; its code has {found}, and no launch has more",
-            self.symbol
+            self.entry.symbol
         );
         Err(BackendError::Unsupported { device: context.name.clone(), what })
     }
@@ -416,19 +368,13 @@ impl Drop for ClKernel {
 
 impl fmt::Debug for ClKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClKernel").field("symbol", &self.symbol).finish_non_exhaustive()
+        f.debug_struct("ClKernel").field("symbol", &self.entry.symbol).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_log_ends_with_its_nul_byte() {
-        assert_eq!(log_text(b"  error\n\0junk"), "error");
-        assert_eq!(log_text(b"all"), "all");
-    }
 
     #[test]
     fn what_the_compiler_tells_of_itself_is_no_option() {

@@ -3,6 +3,7 @@
 //! - `box_shape`: pitched boxes in the form that needs the fewest calls;
 //! - `grids`: launches cut into grids;
 //! - `host_transfer`: copies and fills by a thread of the host;
+//! - `image_facts`: what an image states about its kernels;
 //! - `panic_report` and `print_pool`: panic records as text, and print buffers;
 //! - `worker`: threads that sleep while they have no work.
 //!
@@ -11,6 +12,7 @@
 mod box_shape;
 mod grids;
 mod host_transfer;
+mod image_facts;
 mod panic_report;
 mod print_pool;
 mod worker;
@@ -20,6 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub use box_shape::{BoxShape, Pitches};
 pub use grids::{Grid, Grids, each};
 pub use host_transfer::transfer_on_host;
+pub use image_facts::{ImageFacts, log_text};
 pub use panic_report::{failure as panic_failure, take as take_report};
 pub use print_pool::{PrintPool, printed};
 pub use worker::{Worker, spawn};

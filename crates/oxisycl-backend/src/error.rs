@@ -104,6 +104,17 @@ pub enum BackendError {
     },
 }
 
+impl BackendError {
+    /// Adds a text to the name of a driver's code. Other errors stay as they are.
+    #[must_use]
+    pub fn with_note(mut self, note: &str) -> Self {
+        if let Self::Driver { name, .. } = &mut self {
+            name.push_str(note);
+        }
+        self
+    }
+}
+
 impl fmt::Display for BackendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

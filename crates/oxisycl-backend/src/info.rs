@@ -66,6 +66,11 @@ pub enum MemoryOrder {
     SeqCst,
 }
 
+impl MemoryOrder {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Relaxed, Self::Acquire, Self::Release, Self::AcqRel, Self::SeqCst];
+}
+
 /// Memory scopes of atomics and fences, narrow to wide.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum MemoryScope {
@@ -79,6 +84,11 @@ pub enum MemoryScope {
     Device,
     /// All devices and the host.
     System,
+}
+
+impl MemoryScope {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::WorkItem, Self::SubGroup, Self::WorkGroup, Self::Device, Self::System];
 }
 
 /// Ways in which a device can be partitioned.
