@@ -10,7 +10,6 @@ pub(crate) const QUIRKS: &[Quirk] = &[WAITING_FREE, WAITING_COPIES, SHARED_LOSS]
 
 const CUDA: &str = "NVIDIA CUDA";
 const SEEN: &str = "13.0 (driver 580)";
-const WITHOUT: Reproducer = Reproducer::Without("CI has no GPU");
 
 const WAITING_FREE: Quirk = Quirk {
     name: "waiting-free",
@@ -19,7 +18,7 @@ const WAITING_FREE: Quirk = Quirk {
     fixed: None,
     fault: "Memory of all kinds is freed only once no kernel of the context runs, and nothing can be launched meanwhile.",
     switch: "memory is kept for allocations of its size, and freed when the device has nothing to do (`retired.rs`)",
-    reproducer: WITHOUT,
+    reproducer: Reproducer::Test("freeing_memory_waits_for_running_kernels"),
 };
 
 /// The host executes such copies with any driver, since CUDA's documentation allows the driver's behaviour.
@@ -31,7 +30,7 @@ const WAITING_COPIES: Quirk = Quirk {
     fixed: None,
     fault: "Asynchronous copies of memory that the driver does not know wait for the device.",
     switch: "a thread of the runtime executes such copies when their dependencies have ended (`host_transfer.rs`)",
-    reproducer: WITHOUT,
+    reproducer: Reproducer::Test("copies_of_unknown_memory_wait_for_the_device"),
 };
 
 /// There is no remedy; the error message explains the loss.
@@ -43,7 +42,7 @@ const SHARED_LOSS: Quirk = Quirk {
     fixed: None,
     fault: "A kernel that touches an illegal address costs the process the contexts of all its devices.",
     switch: "errors of the other devices name that kernel, too (`context.rs`)",
-    reproducer: WITHOUT,
+    reproducer: Reproducer::Test("a_crash_costs_the_process_all_devices"),
 };
 
 /// The driver's faults that other code checks for.

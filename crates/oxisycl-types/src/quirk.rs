@@ -25,6 +25,7 @@ pub struct Quirk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reproducer {
     /// The name of a unit test of the same crate, which passes, and fails where the quirk is switched off.
+    /// For drivers of GPUs, the name of a test in the crate's `tests/gpu`, which shows the fault by the driver's own calls.
     Test(&'static str),
     /// There is none, for this reason.
     Without(&'static str),

@@ -2,6 +2,8 @@
 //!
 //! The kernels are written in PTX by hand (`kernels.ptx`), since the device compiler stands above this crate.
 
+mod quirks;
+
 use std::alloc::Layout;
 use std::process::Command as Process;
 use std::sync::{Arc, Condvar, Mutex};
@@ -30,7 +32,7 @@ suite::tests![
 ];
 
 fn main() -> std::process::ExitCode {
-    suite::main(&[("", TESTS)])
+    suite::main(&[("", TESTS), ("quirks", quirks::TESTS)])
 }
 
 /// Kernels with the sizes of their arguments, and whether they can panic.
@@ -98,6 +100,15 @@ impl Completion for Probe {
     }
 }
 
+impl Probe {
+    fn wait(&self) -> Outcome {
+        let outcome = self.outcome.lock().unwrap();
+        let limit = Duration::from_secs(30);
+        let (outcome, _) = self.changed.wait_timeout_while(outcome, limit, |outcome| outcome.is_none()).unwrap();
+        outcome.clone().expect("a command did not complete")
+    }
+}
+
 /// Enqueues a command and waits for it without helping.
 fn run(queue: &Arc<dyn Queue>, command: Command) -> Outcome {
     attempt(queue, command).expect("the command is accepted")
@@ -108,10 +119,7 @@ fn attempt(queue: &Arc<dyn Queue>, command: Command) -> Result<Outcome, BackendE
     let probe = Arc::new(Probe::default());
     // SAFETY: the tests keep memory until the outcome is there, and run one command at a time.
     unsafe { harness::issue(&**queue, command, &[], probe.clone()) }?;
-    let outcome = probe.outcome.lock().unwrap();
-    let limit = Duration::from_secs(30);
-    let (outcome, _) = probe.changed.wait_timeout_while(outcome, limit, |outcome| outcome.is_none()).unwrap();
-    Ok(outcome.clone().expect("a command did not complete"))
+    Ok(probe.wait())
 }
 
 fn succeed(queue: &Arc<dyn Queue>, command: Command) {
@@ -206,15 +214,19 @@ fn a_lost_device_says_so_and_lets_go() {
     }
     // Without one the test is ignored.
     devices();
-    // A device that is lost stays lost for the process.
+    println!("{}", lose_in_child());
+}
+
+/// Loses the first device in a process of its own, since it stays lost there. Returns what the process has found.
+fn lose_in_child() -> String {
     let child = Process::new(std::env::current_exe().expect("a path"))
         .args(["--exact", "a_lost_device_says_so_and_lets_go", "--nocapture"])
         .env(CHILD, "1")
         .output()
         .expect("the test can be started");
-    let text = String::from_utf8_lossy(&child.stdout);
+    let text = String::from_utf8_lossy(&child.stdout).into_owned();
     assert!(child.status.success(), "{text}\n{}", String::from_utf8_lossy(&child.stderr));
-    println!("{text}");
+    text
 }
 
 fn lose_a_device() {
