@@ -8,8 +8,8 @@ use std::num::NonZeroU32;
 use oxisycl_backend::driver::{Grid, Grids};
 use oxisycl_types::{GroupSize, LaunchRange};
 
-/// Most positions of a grid per dimension. The calling convention of kernels has twice as many; the quirk `signed-positions` has the reason.
-const MOST_POSITIONS: u64 = i32::MAX as u64;
+use crate::quirks::max_positions;
+
 /// Groups are not made smaller than this for the sake of more groups.
 const LEAST_GROUP: usize = 32;
 
@@ -59,7 +59,7 @@ impl LaunchShape {
 
     /// The grids of a launch over groups with this shape, in groups.
     pub(crate) fn grids_of_groups(&self, range: &LaunchRange) -> Option<Grids> {
-        Grids::new(range, self.local.map(|n| MOST_POSITIONS / u64::from(n).max(1)))
+        Grids::new(range, self.local.map(|n| max_positions() / u64::from(n).max(1)))
     }
 
     /// Positions of a grid of groups in `x`, `y` and `z`.
@@ -80,7 +80,7 @@ impl LaunchShape {
     /// The grids of a launch with this shape.
     pub(crate) fn grids(&self, range: &LaunchRange) -> Option<Grids> {
         // Divisions are dear, and most dimensions have one work-item.
-        let step = self.local.map(u64::from).map(|n| if n == 1 { MOST_POSITIONS } else { MOST_POSITIONS / n * n });
+        let step = self.local.map(u64::from).map(|n| if n == 1 { max_positions() } else { max_positions() / n * n });
         Grids::new(range, step)
     }
 
@@ -182,7 +182,7 @@ mod tests {
         let grids = shape.grids(&range(extent)).expect("within the limits");
         let counted: Result<(), ()> = grids.for_each(|grid| {
             assert!(
-                shape.global(&grid).iter().all(|n| u64::try_from(*n).is_ok_and(|n| n <= MOST_POSITIONS)),
+                shape.global(&grid).iter().all(|n| u64::try_from(*n).is_ok_and(|n| n <= max_positions())),
                 "{grid:?}"
             );
             assert_eq!(grid.launch.end, [1, 2, (1 << 33) + 5]);

@@ -69,15 +69,14 @@ const EQUAL_DISTANCES: Quirk = Quirk {
 };
 
 /// The remedy costs no driver anything. So it is always on, without a switch in [`Quirks`].
-#[cfg(test)]
 const SIGNED_POSITIONS: Quirk = Quirk {
     name: "signed-positions",
     driver: INTEL_CPU,
     seen: "2026.22",
     fixed: None,
-    fault: "A comparison of a work-item's position with a number is wrong in grids of more than 2^31 - 1 positions.",
+    fault: "A comparison of a work-item's position with a number may be wrong in grids of more than 2^31 - 1 positions.",
     switch: "larger launches have several grids (`launch_shape.rs`)",
-    reproducer: Reproducer::Without("the remedy is on for all drivers"),
+    reproducer: Reproducer::Test("positions_are_compared_as_numbers_without_a_sign"),
 };
 
 const UNNAMED_LOSS: Quirk = Quirk {
@@ -132,6 +131,12 @@ impl Quirks {
             barriers_go_on: vendor.starts_with("NVIDIA") || (is_cpu && vendor.starts_with("Intel")),
         }
     }
+}
+
+/// Most positions of a grid per dimension. The calling convention of kernels has twice as many; the quirk `signed-positions` has the reason.
+#[inline]
+pub(crate) fn max_positions() -> u64 {
+    if is_off(&SIGNED_POSITIONS) { u32::MAX.into() } else { i32::MAX as u64 }
 }
 
 #[cfg(test)]

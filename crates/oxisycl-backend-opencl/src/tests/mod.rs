@@ -2,6 +2,7 @@
 //!
 //! Needs a driver, which Rust's harness only learns before a test runs: each test is ignored, and run by `cargo xtask` where a driver
 //! is (`cargo test -- --include-ignored`). A replacement is a plain function, so each test has statics of its own.
+//! They are unit tests, since programs can replace no function, and can switch no quirk off.
 
 mod devices;
 mod driver_wait;

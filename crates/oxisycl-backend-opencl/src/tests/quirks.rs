@@ -53,6 +53,22 @@ fn two_work_items_of_a_command_run_at_a_time() {
     assert_eq!(found, [1, 1], "the last work-item came, and the first one saw it");
 }
 
+#[test]
+#[ignore = "needs an OpenCL driver"]
+fn positions_are_compared_as_numbers_without_a_sign() {
+    let device = processor();
+    let queue = create_queue(&device, &QueueOptions::default()).expect("a queue");
+    let places = allocate(&device, UsmKind::Host, Layout::new::<u64>());
+    let n = (1 << 31) + 100;
+    start(&queue, launch(&kernel(&device, "around"), places.as_ptr(), n)).wait().result.expect("it succeeds");
+    // SAFETY: the allocation has two numbers, and the kernel has ended.
+    let [above, between] = unsafe { places.cast::<[u32; 2]>().read() };
+    // SAFETY: allocated above, and not used any more.
+    unsafe { device.memory().free(places, UsmKind::Host, Layout::new::<u64>()) };
+    // A grid may have no such positions.
+    assert_eq!(between, above.min(20), "of {above} positions from 2^31 - 10 on");
+}
+
 /// Set for the process that ends while a kernel runs.
 const ENDS: &str = "OXISYCL_TEST_ENDS";
 
