@@ -25,12 +25,13 @@ use std::time::Duration;
 
 use oxisycl_backend::lane::Ring;
 use oxisycl_backend::{Batching, now};
+use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
 use crate::error::DriverError;
 use crate::execute::GraphFitness;
 use crate::lane::{Cuda, CudaLane, CudaTask};
-use crate::launcher::{Launched, Launcher, MAX_GRAPH_KERNELS, Sizes, node_launch};
+use crate::launcher::{Launched, Launcher, MAX_GRAPH_KERNELS, Sizes};
 use crate::module::CudaModule;
 use crate::stream;
 
@@ -49,6 +50,8 @@ const MAX_HELD: usize = 64;
 const MAX_HELD_IN_TESTS: usize = 3;
 /// The most driver calls that a stream may be ahead of its device before held kernels wait. If the stream is full, the driver blocks.
 const MAX_IN_FLIGHT: u64 = 512;
+/// How often a thread that needs held kernels to be launched tries to lock the launcher before it sleeps.
+const LAUNCHER_SPINS: usize = 1000;
 /// The value of `held_since` if the flusher thread does not launch the held kernels.
 const NO_DEADLINE: u64 = 1;
 
@@ -147,8 +150,7 @@ pub(crate) fn hold_or_launch(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &Cuda
     if fitness == GraphFitness::Unfit || ring.part.batch.n_held > 0 || ring.part.batch.mode != Mode::On {
         return BatchDecision::LeftToCaller;
     }
-    let Some(launch) = node_launch(task) else { return BatchDecision::LeftToCaller };
-    let is_launched = lane.stream.launcher.lock().launch_one(lane, &launch);
+    let is_launched = lane.stream.launcher.lock().launch_one(lane, task);
     if is_launched { BatchDecision::Launched } else { BatchDecision::LeftToCaller }
 }
 
@@ -198,7 +200,7 @@ fn flush_held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
         return;
     }
     // Waits for a thread that is just handing over some of them.
-    let mut launcher = lane.stream.launcher.lock();
+    let mut launcher = lock_launcher(lane);
     record_launched(lane, ring, &mut launcher);
     let n_tasks = ring.part.batch.n_held;
     if n_tasks == 0 {
@@ -211,6 +213,18 @@ fn flush_held(lane: &CudaLane, ring: &mut Ring<Cuda>) {
     let fence = lane.stream.record_event().ok();
     launcher.unrecorded = Some(Launched { n_tasks, fence, epoch: ring.part.batch.epoch });
     record_launched(lane, ring, &mut launcher);
+}
+
+/// Locks the launcher. The other thread has it for as long as some calls of the driver take, and to be woken takes 7 us.
+fn lock_launcher(lane: &CudaLane) -> MutexGuard<'_, Launcher> {
+    let launcher = &lane.stream.launcher;
+    for _ in 0..LAUNCHER_SPINS {
+        if let Some(launcher) = launcher.try_lock() {
+            return launcher;
+        }
+        std::hint::spin_loop();
+    }
+    launcher.lock()
 }
 
 /// Records in the ring which held tasks were launched.

@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::emitter::Emitter;
 use crate::error::DriverError;
 use crate::fill;
-use crate::lane::{Cuda, CudaTask};
+use crate::lane::{Cuda, CudaTask, record_of};
 use crate::launch_shape::LaunchShape;
 use crate::print_buffer::PrintBuffer;
 use crate::records::Slot;
@@ -51,7 +51,7 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
     let Some(shape) = Cuda::kernel_of(command).and_then(|kernel| LaunchShape::of(kernel, command)) else {
         return Ok(());
     };
-    let record = task.record().map_or(0, Slot::address);
+    let record = record_of(task).map_or(0, Slot::address);
     let print = task.print.as_ref().map_or(0, PrintBuffer::address);
     let call_stack = task.queue.device.context.stack.call_stack();
     if let Some(buffer) = &task.print {

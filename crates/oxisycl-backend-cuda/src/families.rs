@@ -13,7 +13,7 @@ use crate::sys::RawFunction;
 /// The most families of a stream.
 const MOST: usize = 64;
 /// How many sizes of executables there are.
-pub(crate) const N_SIZES: usize = 5;
+pub(crate) const N_SIZES: usize = 8;
 
 /// The families of one stream.
 #[derive(Default)]
@@ -32,8 +32,8 @@ pub(crate) struct Families {
 pub(crate) struct Family {
     /// The number of launches.
     pub(crate) n_launches: u32,
-    /// The executables, by size.
-    pub(crate) executables: [Option<Executable>; N_SIZES],
+    /// The executables, by size. Several of one size are for launches that follow each other closely.
+    pub(crate) executables: [Vec<Executable>; N_SIZES],
 }
 
 impl Families {
@@ -67,9 +67,10 @@ impl Families {
 
     /// Removes and returns all executables of the module.
     pub(crate) fn release(&mut self, module: &Arc<CudaModule>) -> Vec<Executable> {
-        let of_module = |made: &mut Option<Executable>| made.take_if(|executable| executable.holds(module));
-        let released: Vec<_> =
-            self.of.iter_mut().flat_map(|family| &mut family.executables).filter_map(of_module).collect();
+        // All executables of a family have its function.
+        let of_module = |made: &&mut Vec<Executable>| made.first().is_some_and(|first| first.holds(module));
+        let made = self.of.iter_mut().flat_map(|family| &mut family.executables);
+        let released: Vec<_> = made.filter(of_module).flat_map(std::mem::take).collect();
         // The function may be another kernel's soon.
         self.of.iter_mut().filter(|family| family.is_spare()).for_each(|family| family.n_launches = 0);
         released
@@ -78,7 +79,7 @@ impl Families {
 
 impl Family {
     fn is_spare(&self) -> bool {
-        self.executables.iter().all(Option::is_none)
+        self.executables.iter().all(Vec::is_empty)
     }
 }
 

@@ -6,8 +6,9 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use oxisycl_backend::driver::take_report;
@@ -60,6 +61,29 @@ pub(crate) struct Profile {
     end: RawEvent,
 }
 
+/// What the backend knows of an issued task.
+#[derive(Default)]
+pub(crate) struct Issued {
+    /// The profile of a profiled command.
+    profile: Mutex<Option<Profile>>,
+    /// The panic record that the launch uses instead of the task's own, or null.
+    lent: AtomicPtr<PanicRecord>,
+}
+
+impl Issued {
+    /// Lets the launch use the record of a graph's node, which no other launch uses until the task is reported.
+    pub(crate) fn lend(&self, slot: Slot) {
+        // The ring's lock or the launcher's is taken between this and each use.
+        self.lent.store(slot.0.as_ptr(), Ordering::Relaxed);
+    }
+}
+
+/// The panic record of a launch.
+pub(crate) fn record_of(task: &CudaTask) -> Option<Slot> {
+    let lent = NonNull::new(task.issued.lent.load(Ordering::Relaxed));
+    lent.map(Slot).or_else(|| task.record())
+}
+
 impl Profile {
     fn give_back(&self, context: &Context) {
         context.return_timed_event(self.start);
@@ -107,8 +131,7 @@ unsafe impl Driver for Cuda {
     type Record = Slot;
     type RecordMemory = RecordMemory;
     type Print = PrintBuffer;
-    /// The profile, for profiled commands.
-    type Issued = Mutex<Option<Profile>>;
+    type Issued = Issued;
     type Error = DriverError;
     type Waits<'t> = Waits;
     type Entered<'d> = Entered<'d>;
@@ -246,6 +269,10 @@ unsafe impl Driver for Cuda {
         stream::poll(lane, thorough);
     }
 
+    fn written_record(task: &CudaTask) -> Option<Slot> {
+        record_of(task)
+    }
+
     fn take_report(record: Slot) -> Option<PanicRecord> {
         // SAFETY: a live record of a launch that has ended (invariant of the pool).
         unsafe { take_report(record.0) }
@@ -256,7 +283,7 @@ unsafe impl Driver for Cuda {
     }
 
     fn times(task: &CudaTask, is_finished: bool) -> Option<ExecutionTimes> {
-        let profile = task.issued.lock().take()?;
+        let profile = task.issued.profile.lock().take()?;
         let context = &task.queue.device.context;
         let read = || {
             let _entered = context.enter().ok()?;
@@ -378,7 +405,7 @@ fn issue(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &CudaTask, waits: Waits) 
         if let Err(error) = unsafe { driver.event_record(profile.end, lane.stream.raw) } {
             task.set_error(error);
         }
-        *task.issued.lock() = Some(profile);
+        *task.issued.profile.lock() = Some(profile);
     }
     if n_calls > 0 {
         let position = ring.last().next();

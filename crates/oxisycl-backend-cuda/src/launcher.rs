@@ -1,7 +1,7 @@
 //! Launches of kernels as graphs, whose parameters are set anew for each launch.
 //!
 //! A graph has a fixed number of kernels of one function. Turning nodes off makes its launch several times as long, and so does another
-//! function in a node. So launches are split into runs of one function, and those into graphs of 16, 8, 4, 2 and 1.
+//! function in a node. So launches are split into runs of one function, and those into graphs of 16, 12, 8, 6, 4, 3, 2 and 1.
 //!
 //! Invariant: the context is current in all functions here but [`release`](Launcher::release).
 
@@ -17,7 +17,7 @@ use crate::error::DriverError;
 use crate::executable::{Executable, NodeLaunch};
 use crate::execute::{self, GraphFitness, Launch};
 use crate::families::{Families, N_SIZES};
-use crate::lane::{Cuda, CudaLane, CudaTask};
+use crate::lane::{Cuda, CudaLane, CudaTask, record_of};
 use crate::launch_shape::LaunchShape;
 use crate::module::{CudaKernel, CudaModule};
 use crate::records::Slot;
@@ -29,6 +29,11 @@ pub(crate) const MAX_GRAPH_KERNELS: usize = 16;
 const SINGLE_AFTER: u32 = 16;
 /// After this many launches, a kernel gets larger executables. The largest takes 51 us to make.
 const SEVERAL_AFTER: u32 = 32;
+
+/// The most executables of one function and size, for graphs of several kernels and for smaller ones.
+const MAX_TWINS: [usize; 2] = [8, 2];
+/// The least number of kernels for which many executables are worth their memory.
+const SEVERAL_KERNELS: usize = 4;
 
 /// How many work-items of a multiprocessor make a wave.
 const WAVE: u64 = 1024;
@@ -45,7 +50,7 @@ pub(crate) enum Sizes {
 
 impl Sizes {
     fn list(self) -> &'static [usize] {
-        const MANY: [usize; N_SIZES] = [1, 2, 4, 8, MAX_GRAPH_KERNELS];
+        const MANY: [usize; N_SIZES] = [1, 2, 3, 4, 6, 8, 12, MAX_GRAPH_KERNELS];
         match self {
             Self::Many => &MANY,
             Self::ForTests => &[1, 3],
@@ -126,10 +131,11 @@ impl Launcher {
         self.sizes.list().iter().rposition(|size| *size <= most)
     }
 
-    /// Sets the launches of `tasks` in the executable of their family and size, and launches it. Returns false if they cannot be set.
+    /// Sets the launches of `tasks` in an executable of their family and size, and launches it. Returns false if they cannot be set.
     fn launch_together(&mut self, lane: &CudaLane, (family, size): (usize, usize), tasks: &[&CudaTask]) -> bool {
         let Some(first) = node_launch(tasks[0]) else { return false };
         let Some(executable) = self.executable(lane, (family, size), &first) else { return false };
+        executable.lend_records(lane, tasks.iter().copied());
         let mut launches = tasks.iter().map(|task| node_launch(task)).enumerate();
         if !launches.all(|(index, launch)| launch.is_some_and(|launch| executable.set(index, &launch).is_ok())) {
             return false;
@@ -142,32 +148,46 @@ impl Launcher {
     }
 
     /// Launches a frequent kernel as a graph. Returns false if the driver has no part of it.
-    pub(crate) fn launch_one(&mut self, lane: &CudaLane, launch: &NodeLaunch<'_>) -> bool {
+    pub(crate) fn launch_one(&mut self, lane: &CudaLane, task: &CudaTask) -> bool {
         if self.refusal.is_some() {
             return false;
         }
-        let Some(family) = self.families.count(launch.function, 1) else { return false };
+        let Some(first) = node_launch(task) else { return false };
+        let Some(family) = self.families.count(first.function, 1) else { return false };
         let Some(size) = self.size_for(family, 1) else { return false };
-        self.executable(lane, (family, size), launch)
-            .is_some_and(|executable| executable.set(0, launch).is_ok() && executable.launch(lane.stream.raw).is_ok())
+        let Some(executable) = self.executable(lane, (family, size), &first) else { return false };
+        executable.lend_records(lane, std::iter::once(task));
+        let launch = NodeLaunch { launch: DeviceLaunch { record: record_address(task), ..first.launch }, ..first };
+        executable.set(0, &launch).is_ok() && executable.launch(lane.stream.raw).is_ok()
     }
 
-    /// The executable of a family and size, made if it is missing. `None` if the driver refuses to make it: from then on no kernel is
+    /// An executable of a family and size, the first one whose last launch was reported. It is made if there is none. If there are many
+    /// already, it is the one that was launched first. `None` if the driver refuses to make the first one: from then on no kernel is
     /// launched as a graph.
+    #[inline]
     fn executable(
         &mut self,
         lane: &CudaLane,
         (family, size): (usize, usize),
         launch: &NodeLaunch<'_>,
-    ) -> Option<&Executable> {
-        let made = &mut self.families.of[family].executables[size];
-        if made.is_none() {
-            match Executable::new(&lane.device.context, launch, self.sizes.list()[size]) {
-                Ok(executable) => *made = Some(executable),
-                Err(error) => self.refusal = Some(Refusal::New(error)),
+    ) -> Option<&mut Executable> {
+        let n_kernels = self.sizes.list()[size];
+        let max_twins = MAX_TWINS[usize::from(n_kernels < SEVERAL_KERNELS)];
+        let twins = &mut self.families.of[family].executables[size];
+        let mut chosen = twins.iter().position(|twin| lane.is_reported(twin.last()));
+        if chosen.is_none() && twins.len() < max_twins {
+            match Executable::new(&lane.device, launch, n_kernels) {
+                Ok(executable) => {
+                    twins.push(executable);
+                    chosen = Some(twins.len() - 1);
+                }
+                Err(error) if twins.is_empty() => self.refusal = Some(Refusal::New(error)),
+                Err(_) => {}
             }
         }
-        made.as_ref()
+        let oldest = || (0..twins.len()).min_by_key(|index| twins[*index].last());
+        let index = chosen.or_else(oldest)?;
+        twins.get_mut(index)
     }
 
     /// The error with which the driver refused to make a graph; returned once.
@@ -214,7 +234,7 @@ pub(crate) fn node_launch(task: &CudaTask) -> Option<NodeLaunch<'_>> {
     let shape = LaunchShape::of(kernel, command)?;
     let grid = shape.grid(shape.grids.only()?);
     let blocks = shape.blocks(&grid);
-    let record = task.record().map_or(0, Slot::address);
+    let record = record_address(task);
     let call_stack = task.queue.device.context.stack.call_stack();
     let launch = DeviceLaunch { record, call_stack, ..grid.launch };
     let module = &kernel.module;
@@ -228,6 +248,10 @@ pub(crate) fn node_launch(task: &CudaTask) -> Option<NodeLaunch<'_>> {
         launch,
         arguments,
     })
+}
+
+fn record_address(task: &CudaTask) -> u64 {
+    record_of(task).map_or(0, Slot::address)
 }
 
 fn function_of(task: &CudaTask) -> Option<RawFunction> {

@@ -16,8 +16,8 @@ use crate::support::{Issued, image, in_order, issue, kernel, launch, line};
 use crate::words::Words;
 
 /// More kernels than a busy stream launches one by one at first.
-const MANY: usize = 40;
-const SET: &str = "cuGraphExecKernelNodeSetParams_v2";
+pub(crate) const MANY: usize = 40;
+pub(crate) const SET: &str = "cuGraphExecKernelNodeSetParams_v2";
 
 fn always(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
     let options = QueueOptions { in_order: true, batching: Batching::Always, ..QueueOptions::default() };
@@ -33,7 +33,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// An in-order queue that is busy until `words` are opened, and stages further kernels like the given one.
-fn busy(device: &Arc<dyn Device>, words: &Words, kernel: impl Fn() -> Command) -> Arc<dyn Queue> {
+pub(crate) fn busy(device: &Arc<dyn Device>, words: &Words, kernel: impl Fn() -> Command) -> Arc<dyn Queue> {
     busy_with(device, words, MANY, kernel)
 }
 

@@ -1,4 +1,4 @@
-//! Held kernels, and what else a process does meanwhile: it loads code, waits on another thread, and ends.
+//! Held kernels, the panic records of their graphs, and what else a process does: it loads code, waits on another thread, and ends.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use oxisycl_backend::{Device, EventStatus, LoadedKernel, Queue};
 use oxisycl_backend_testing::harness::help_once;
 
-use crate::batches::{busy_with, until};
+use crate::batches::{MANY, SET, busy, busy_with, until};
 use crate::fake::Fake;
-use crate::support::{Issued, Probe, issue, kernel};
+use crate::support::{Issued, Probe, in_order, issue, kernel, launch, line};
 use crate::words::Words;
 
 /// More kernels than a stream may be ahead of its device: what is held behind them stays so until a thread waits for it.
@@ -136,4 +136,48 @@ fn end_with_held_kernels() -> ! {
     drop(fake);
     std::mem::forget((queue, words, affine, device));
     std::process::exit(STATUS)
+}
+
+#[test]
+fn a_node_of_a_graph_has_the_same_panic_record_at_each_launch() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (queue, failing) = (in_order(&device), kernel(&device, "failing"));
+    let fail = |n: usize| {
+        for _ in 0..n {
+            let failure = issue(&queue, launch(&failing, "failing", &(), line(1)), &[]).probe.fail().to_string();
+            assert!(failure.contains("this kernel always fails"), "{failure}");
+        }
+    };
+    fail(MANY);
+    let counts = || [SET, "changed launch"].map(|call| fake.count(call));
+    let before = counts();
+    fail(100);
+    let [n_set, n_changed] = std::array::from_fn(|index| counts()[index] - before[index]);
+    assert_eq!([n_set, n_changed], [100, 0]);
+}
+
+#[test]
+fn kernels_in_graphs_that_are_launched_again_before_they_ended_each_tell_their_panic() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let failing = kernel(&device, "failing");
+    let command = || launch(&failing, "failing", &(), line(1));
+    for _ in 0..3 {
+        let words = Words::new(&device);
+        let queue = busy(&device, &words, command);
+        // More graphs of each size than a stream keeps.
+        let commands: Vec<_> = (0..400)
+            .map(|index| {
+                let command = issue(&queue, command(), &[]);
+                if index % 20 == 19 {
+                    queue.flush().expect("the device is alive");
+                }
+                command
+            })
+            .collect();
+        assert!(fake.count("cuGraphLaunch") > 30);
+        words.open();
+        commands.iter().for_each(|command| drop(command.probe.fail()));
+    }
 }

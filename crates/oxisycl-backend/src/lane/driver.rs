@@ -191,6 +191,11 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     /// for each lane, without locks. `thorough` is true if the poller calls.
     fn poll(lane: &Lane<Self>, thorough: bool);
 
+    /// The panic record that the kernel was given. It is the task's own, unless the driver lent it another one.
+    fn written_record(task: &Task<Self>) -> Option<Self::Record> {
+        task.record()
+    }
+
     /// Takes the panic out of the record of a launch that has ended. The record can be used again afterwards.
     fn take_report(record: Self::Record) -> Option<PanicRecord>;
 

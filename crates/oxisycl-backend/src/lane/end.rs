@@ -37,7 +37,7 @@ fn failure_of<D: Driver>(task: &Task<D>, is_finished: bool) -> Option<CommandFai
         return Some(task.failure_of(FailureKind::Device(D::lost_error(device))));
     }
     // Taken in any case: the record is used again.
-    let report = task.record().and_then(D::take_report);
+    let report = D::written_record(task).and_then(D::take_report);
     if let Some(error) = task.error() {
         return Some(task.failure_of(FailureKind::Device(D::fail(device, error))));
     }

@@ -101,6 +101,13 @@ impl<D: Driver> Lane<D> {
         self.issued.load(Ordering::Acquire)
     }
 
+    /// Whether the task at `position` was reported, on a lane that keeps its order. May be outdated.
+    #[inline]
+    pub fn is_reported(&self, position: Position) -> bool {
+        // A task is counted before it is reported, and reported before the next one is counted.
+        position.n_tasks() < self.drained.ended.load(Ordering::Acquire)
+    }
+
     /// Whether the task at `position` is the first that has not ended, on a lane that keeps its order.
     pub fn is_first(&self, position: Position) -> bool {
         self.drained.ended.load(Ordering::Relaxed) + 1 == position.n_tasks()
