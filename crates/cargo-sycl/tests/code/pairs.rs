@@ -30,6 +30,16 @@ fn loads_and_stores(code: &str) -> [usize; 3] {
     [before.matches("ld.global.nc.b64").count(), code.matches("ld.global").count(), code.matches("st.global").count()]
 }
 
+/// How often each instruction is in the code.
+fn instructions(code: &str) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for line in code.lines().map(str::trim).filter(|line| line.ends_with(';') && !line.starts_with('.')) {
+        let word = line.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
+        *counts.entry(word).or_default() += 1;
+    }
+    counts
+}
+
 /// Runs a kernel that copies over ranges of many lengths. Gives the launches after which not each element was moved once to its own place.
 fn wrong_copies(body: &str, items_of_a_thread: u64) -> Vec<Launch> {
     let n_threads = 32;
@@ -58,6 +68,11 @@ fn check(arguments: &[&str]) {
         assert!(is_paired(&built, &format!("pairs::{function}")), "{function}: {}", built.kernels);
         assert_eq!(loads_and_stores(code), [in_pair, all, 3], "{function}: {code}");
     }
+    let triads = ["triad", "triad_of_arguments"].map(|name| kernel(&functions, &format!("pairs_{name}_closure")));
+    assert!(is_paired(&built, "pairs::triad_of_arguments"), "{}", built.kernels);
+    let [captures, beside] = triads.each_ref().map(|code| instructions(code));
+    assert!(captures.keys().any(|name| name.starts_with("st.global")), "{captures:?}");
+    assert_eq!(beside, captures, "arguments beside a kernel cost no instruction: {triads:?}");
     for function in ["own_check", "in_two_dimensions", "sum"] {
         let code = kernel(&functions, &format!("pairs_{function}_closure"));
         assert!(!is_paired(&built, &format!("pairs::{function}")), "{function}: {}", built.kernels);

@@ -11,6 +11,7 @@ fn main() -> oxisycl::Result {
     let queue = Queue::builder().build()?;
     copy(&queue, &a, &c)?;
     triad(&queue, [&a, &b, &c], 0.4)?;
+    triad_of_arguments(&queue, [&a, &b, &c], 0.4)?;
     own_check(&queue, &a, &b)?;
     sum(&queue, &b, &a)?;
     let (from, to) = (Buffer::from_vec_nd(a.to_vec()?, [7, 143])?, Buffer::from_vec_nd(vec![0.0; n], [7, 143])?);
@@ -31,6 +32,12 @@ fn triad(queue: &Queue, [a, b, c]: [&Column; 3], s: f64) -> oxisycl::Result<Even
         let (a, b, c) = (cg.access(a, Write.no_init()), cg.access(b, Read), cg.access(c, Read));
         cg.parallel_for(a.size(), move |item| a.set(item, b.get(item) + s * c.get(item)))
     })
+}
+
+/// The same kernel, which gets what it needs as arguments.
+fn triad_of_arguments(queue: &Queue, [a, b, c]: [&Column; 3], s: f64) -> oxisycl::Result<Event> {
+    let arguments = (a.with(Write.no_init()), b.read(), c.read(), s);
+    queue.parallel_for_with(a.size(), arguments, |item, (a, b, c, s)| a.set(item, b.get(item) + s * c.get(item)))
 }
 
 /// A check that each work-item makes for itself: in a panic record the position would be the one of the first.
