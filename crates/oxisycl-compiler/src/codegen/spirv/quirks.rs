@@ -85,7 +85,7 @@ pub(crate) const PANIC_CALLS: Quirk = Quirk {
     fixed: None,
     fault: "A kernel that may call what records a panic is executed one work-item at a time.",
     switch: "such calls go through a function that passes its parameters on (`codegen/spirv/panic_outlining.rs`)",
-    reproducer: Reproducer::Without("it decides about speed alone"),
+    reproducer: Reproducer::Test("a_kernel_that_may_panic_is_executed_as_vectors"),
 };
 
 /// See `divergent_loops`.
@@ -96,7 +96,9 @@ pub(super) const MASKED_CALLS: Quirk = Quirk {
     fixed: None,
     fault: "Results of `mad` are masked in loops that work-items leave at different times, which takes twice the time.",
     switch: "products and sums stay apart in such loops (`codegen/spirv/divergent_loops.rs`)",
-    reproducer: Reproducer::Without("it decides about speed alone"),
+    reproducer: Reproducer::Without(
+        "results are the same, and other work on the machine hides a factor of two in time",
+    ),
 };
 
 /// See `passes::frames`.

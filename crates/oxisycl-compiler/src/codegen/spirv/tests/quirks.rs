@@ -2,7 +2,7 @@
 
 use super::super::quirks::SIGNED_BOUNDS;
 use super::golden::text;
-use super::support::{BEGIN, context, run_in_groups, translated, validated};
+use super::support::{BEGIN, context, legalized, run_in_groups, translated, validated};
 use crate::codegen::quirks::is_worked_around;
 
 const ITEMS: usize = 1000;
@@ -146,4 +146,58 @@ end:
     let output = first(&code, 1024);
     let touched: Vec<_> = output.iter().enumerate().filter(|(_, byte)| **byte == 1).map(|(place, _)| place).collect();
     assert!(touched.is_empty(), "{} positions, the last {:?}", touched.len(), touched.last());
+}
+
+/// A recorder of panics, with what keeps a driver from executing it as a vector. The kernel calls it for no work-item, and counts twice in
+/// between: what the count was, for each work-item, shows whether others counted meanwhile.
+const COUNTS: &str = "
+define internal void @__oxisycl_record_panic_numbers(ptr %to, i64 %site) noinline {
+  %numbers = alloca [16 x i64], align 8
+  %taken = cmpxchg ptr %to, i32 0, i32 1 monotonic monotonic
+  %is_free = extractvalue { i32, i1 } %taken, 1
+  br i1 %is_free, label %next, label %end
+next:
+  %n = phi i64 [ 0, %0 ], [ %n1, %next ]
+  %n1 = add i64 %n, 1
+  %place = getelementptr i64, ptr %numbers, i64 %n
+  store volatile i64 %site, ptr %place, align 8
+  %from = xor i64 %n, %site
+  %index = and i64 %from, 15
+  %other = getelementptr i64, ptr %numbers, i64 %index
+  %value = load volatile i64, ptr %other, align 8
+  %target = getelementptr i64, ptr %to, i64 %n1
+  store i64 %value, ptr %target, align 8
+  %is_last = icmp eq i64 %n1, 16
+  br i1 %is_last, label %end, label %next
+end:
+  ret void
+}
+define void @kBEGIN
+  %before = atomicrmw add ptr %out, i32 1 monotonic
+  %limit = load i64, ptr %in, align 8
+  %is_beyond = icmp ugt i64 %i, %limit
+  br i1 %is_beyond, label %panic, label %fine
+panic:
+  call void @__oxisycl_record_panic_numbers(ptr %in, i64 %i)
+  ret void
+fine:
+  %after = atomicrmw add ptr %out, i32 1 monotonic
+  %n = sub i32 %after, %before
+  %i1 = add i64 %i, 1
+  %place = getelementptr i32, ptr %out, i64 %i1
+  store i32 %n, ptr %place, align 4
+  ret void
+}
+";
+
+#[test]
+#[ignore = "needs an OpenCL driver"]
+fn a_kernel_that_may_panic_is_executed_as_vectors() {
+    let context = context();
+    let code = COUNTS.replace("BEGIN", BEGIN);
+    let bytes = validated(&legalized(&context, &code).module);
+    let (limit, n) = (1000u64.to_le_bytes(), 64);
+    let output = run_in_groups(&bytes, &[("k", &limit, 4 * (n + 1))], n, n).swap_remove(0);
+    let counts: Vec<_> = output.chunks_exact(4).skip(1).map(|n| u32::from_le_bytes(n.try_into().unwrap())).collect();
+    assert!(counts.iter().any(|count| *count > 1), "one work-item ended before the next began: {counts:?}");
 }

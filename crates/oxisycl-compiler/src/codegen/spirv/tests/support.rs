@@ -42,11 +42,27 @@ pub(super) fn try_translate(context: &Context, text: &str) -> Result<Translation
 
 /// The same with extensions.
 pub(super) fn translate_with(context: &Context, text: &str, extensions: Extensions) -> Result<Translation, Refused> {
+    translate_after(&[Phase::Expand], context, text, extensions)
+}
+
+/// The same of code that has a translation, after all passes that come before one.
+pub(super) fn legalized(context: &Context, text: &str) -> Translation {
+    translate_after(&[Phase::Expand, Phase::Legalize], context, text, Extensions::default()).expect("a translation")
+}
+
+fn translate_after(
+    phases: &[Phase],
+    context: &Context,
+    text: &str,
+    extensions: Extensions,
+) -> Result<Translation, Refused> {
     let text = format!("{text}\ndeclare i64 @oxisycl.spirv.global_id(i32)\n");
-    let module = Module::from_text(context, &text, "test").expect("a test is well-formed");
+    let mut module = Module::from_text(context, &text, "test").expect("a test is well-formed");
     let target = SpirV::new(1, 2).expect("the target");
     module.set_target(target.machine().triple(), &target.machine().data_layout());
-    let module = run_for_target(Phase::Expand, &target, module).expect("expansion");
+    for phase in phases {
+        module = run_for_target(*phase, &target, module).expect("the passes run");
+    }
     let is_kernel = |name: &str| name.starts_with('k');
     let kernels: Vec<_> = module
         .functions()
