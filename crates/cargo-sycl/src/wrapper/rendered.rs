@@ -180,8 +180,7 @@ mod tests {
         let variable = span("src/main.rs", 7, "    let name = \"hello\";", "name", "`&str`", true);
         is_rendered(
             vec![variable, launch],
-            "\
-  --> src/main.rs:7:9
+            "  --> src/main.rs:7:9
    |
  7 |     let name = \"hello\";
    |         ^^^^ `&str`
@@ -206,8 +205,7 @@ mod tests {
         ];
         is_rendered(
             spans,
-            "\
- --> a.rs:1:20
+            " --> a.rs:1:20
   |
 1 | let größe = 1; let b = 2; launch(c)
   |     -----          ^      ------ third
@@ -231,8 +229,7 @@ mod tests {
         ];
         is_rendered(
             spans,
-            "\
- --> a.rs:3:6
+            " --> a.rs:3:6
   |
 3 |     let x = 1;
   |         ^ `&u8`
