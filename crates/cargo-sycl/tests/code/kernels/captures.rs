@@ -125,12 +125,12 @@ fn in_one_group(buffer: &Buffer<u32, 1>) -> oxisycl::Result {
     let queue = Queue::builder().build()?;
     queue.submit(|cg| {
         let data = cg.access(buffer, ReadWrite);
-        let text = "captured by the kernel itself"; // let -> const
+        let text: &str = "captured by the kernel itself"; // let -> const
         cg.parallel_for(64, move |item| data.update(item, |x| x + text.measure()))
     })?;
     queue.submit(|cg| {
         let data = cg.access(buffer, ReadWrite);
-        let task_text = "in a single task"; // let -> const
+        let task_text: &str = "in a single task"; // let -> const
         cg.single_task(move |task| data.set_at(task, 0, task_text.measure()))
     })?;
     queue.submit(|cg| {
@@ -139,7 +139,7 @@ fn in_one_group(buffer: &Buffer<u32, 1>) -> oxisycl::Result {
         cg.launch(64, named)
     })?;
     queue.parallel_for_with(64, buffer.update(), {
-        let beside = "captured beside an argument"; // let -> const
+        let beside: &str = "captured beside an argument"; // let -> const
         move |item, data| data.update(item, |x| x + beside.measure())
     })?;
     queue.wait()
@@ -163,7 +163,7 @@ fn main() -> oxisycl::Result {
     update(&buffer, move |x| x + maybe.map_or(0, Measure::measure))?;
     let array = [&LIMIT; 3]; // &LIMIT -> LIMIT
     update(&buffer, move |x| x + array.map(Measure::measure)[1])?;
-    let handle = Handle::NEW; // let -> const
+    let handle: Handle = Handle::NEW; // let -> const
     update(&buffer, move |x| x + handle.get())?;
 
     // A part of a variable is captured alone, or all of it.
@@ -175,15 +175,15 @@ fn main() -> oxisycl::Result {
     update(&buffer, move |x| x + names.sum())?;
 
     // Two of one type.
-    let left = "left"; // let -> const
-    let right = "right"; // let -> const
+    let left: &str = "left"; // let -> const
+    let right: &str = "right"; // let -> const
     update(&buffer, move |x| x + left.measure() + right.measure())?;
 
     // In a closure that the kernel captures, and in one that it only holds.
-    let inner_text = "inner"; // let -> const
+    let inner_text: &str = "inner"; // let -> const
     let inner = move |x: u32| x + inner_text.measure();
     update(&buffer, move |x| inner(inner(x)))?;
-    let held_text = "held"; // let -> const
+    let held_text: &str = "held"; // let -> const
     let held = move || held_text.measure();
     update(&buffer, move |x| x + size_of_val(&held) as u32)?;
 
