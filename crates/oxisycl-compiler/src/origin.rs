@@ -16,7 +16,7 @@ mod host;
 mod items;
 mod panics;
 
-pub(crate) use closures::{closure_code, is_closure_type};
+pub(crate) use closures::{closure_code, is_closure_type, type_path};
 pub(crate) use files::{is_library_file, is_users_file};
 pub(crate) use formatting::{
     Formatted, Formatter, formats, formats_itself, formatter, is_method, library_formats, pads, writes_text,

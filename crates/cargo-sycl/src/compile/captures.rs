@@ -1,7 +1,7 @@
 //! What is known of a crate's kernels before any of them is compiled: captures that must not leave the host.
 //!
-//! A process of its own finds it, since LLVM may end the process that it runs in. Owns the words between the two. What the user is told is
-//! decided by the wrapper.
+//! A process of its own finds it, since LLVM may end the process that it runs in. Owns the words between the two. The wrapper decides what
+//! the build says.
 
 use std::ffi::OsString;
 use std::io::Write;

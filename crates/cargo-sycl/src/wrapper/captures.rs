@@ -1,8 +1,7 @@
 //! What a build says of captured addresses of the host: an error for each variable, with what to do instead.
 //!
-//! A crate answers for the kernels that it makes itself: those of its own launches, and those that it makes of generic code of another
-//! crate. So an error is given once, when that crate is compiled. Kernels of crates that may have such captures are warned of where
-//! they are linked.
+//! A crate answers for the kernels that it makes itself, those of generic code of another crate among them. So an error is given once, when
+//! that crate is compiled. Kernels of crates that may have such captures are warned of where they are linked.
 
 use std::path::{Path, PathBuf};
 

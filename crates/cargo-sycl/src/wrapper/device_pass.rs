@@ -39,7 +39,7 @@ pub(crate) fn run(
     Ok(passed)
 }
 
-/// Runs the pass of a crate that no other one uses in the place of the host's: its messages are shown, and `sources` lists what it has read.
+/// Runs the pass of a crate that no other one uses, in the place of the host's. Its messages are shown, and `sources` lists the sources.
 /// Gives the files of bitcode, or how the compiler ended.
 pub(super) fn run_alone(
     rustc: &Path,

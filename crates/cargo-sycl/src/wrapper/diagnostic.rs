@@ -1,5 +1,5 @@
-//! What the user is told of a crate, in the form in which rustc would, so that cargo counts it, repeats it when nothing changed, and editors
-//! understand it.
+//! Messages about a crate, in the form of rustc's own. So cargo counts them and repeats them when nothing changed, and editors understand
+//! them.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Captured addresses of the host are errors of `cargo sycl build` and `check`, and of nothing else: `kernels/captures.rs` has one in each kernel,
-//! and the errors are in `kernels/captures.stderr`. `BLESS=1` writes them anew.
+//! Captured addresses of the host are errors of `cargo sycl build` and `check`. `kernels/captures.rs` has one in each kernel, and the errors
+//! are in `kernels/captures.stderr`. `BLESS=1` writes them anew.
 
 use std::process::{Command, Output};
 use std::{env, fs};

@@ -44,10 +44,10 @@ fn kernel_type(entry: Value<'_>) -> Option<Node<'_>> {
 
 /// The name of the kernel with this entry, for messages: that of its type.
 pub(crate) fn kernel_name(entry: Value<'_>) -> String {
-    let Some(kernel) = kernel_type(entry) else { return entry.name().to_owned() };
-    let name = kernel.name();
-    let name = if origin::is_closure_type(&name) { "{{closure}}".to_owned() } else { name };
-    namespaces(kernel).into_iter().chain([name]).collect::<Vec<_>>().join("::")
+    match kernel_type(entry) {
+        Some(kernel) => origin::type_path(&namespaces(kernel), &kernel.name()),
+        None => entry.name().to_owned(),
+    }
 }
 
 /// A part of a capture that must not leave the host.

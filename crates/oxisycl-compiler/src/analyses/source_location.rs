@@ -41,7 +41,7 @@ pub(crate) fn code_of_closure<'c>(
     })
 }
 
-/// The place of a closure's code, whoever wrote it.
+/// The place of a closure's code, in a file of any author.
 pub(crate) fn of_code(function: Value<'_>) -> Option<CodePlace> {
     Place::of_function(Node::of_function(function)?).map(code_place)
 }
