@@ -44,6 +44,9 @@ fn run(mut arguments: Vec<OsString>) -> Result<ExitCode> {
     if first == compile::VERB {
         return compile::serve(&arguments[1..]);
     }
+    if first == compile::captures::VERB {
+        return compile::captures::serve(&arguments[1..]);
+    }
     if first == doctor::opencl::VERB {
         return doctor::opencl::serve(&arguments[1..]);
     }

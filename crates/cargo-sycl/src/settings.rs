@@ -44,6 +44,10 @@ pub(crate) struct Settings {
     pub(crate) ptxas: Option<PathBuf>,
     /// Where progress is shown, if the user wants to see it.
     pub(crate) progress: Option<PathBuf>,
+    /// Whether the build ends when kernels are checked, without code for any.
+    pub(crate) only_checks: bool,
+    /// Whether kernels may capture addresses of the host.
+    pub(crate) allows_host_captures: bool,
 }
 
 impl Settings {
@@ -111,6 +115,17 @@ pub(crate) fn parse_float(text: &str) -> Result<FloatPolicy> {
     }
 }
 
+/// The name of the error that a kernel captures an address of the host.
+pub(crate) const HOST_CAPTURE: &str = "host_capture";
+
+/// An error that a build can do without.
+pub(crate) fn parse_allowed(text: &str) -> Result<()> {
+    match text {
+        HOST_CAPTURE => Ok(()),
+        _ => Err(Failure::new(format!("expected {HOST_CAPTURE:?}, found {text:?}"))),
+    }
+}
+
 /// Enough of a hash to tell builds apart.
 pub(crate) fn short_hash(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes)[..16])
@@ -137,6 +152,8 @@ pub(crate) mod tests {
             inner: None,
             ptxas: None,
             progress: None,
+            only_checks: false,
+            allows_host_captures: false,
         }
     }
 

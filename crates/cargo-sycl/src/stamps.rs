@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Result};
 use crate::files::write_atomically;
-use crate::settings::Settings;
+use crate::settings::{HOST_CAPTURE, Settings};
 
 /// The stamp for crates that other crates use: their device code depends on the tool alone.
 pub(crate) fn of_library(settings: &Settings) -> PathBuf {
@@ -22,11 +22,17 @@ pub(crate) fn of_linked(settings: &Settings) -> PathBuf {
     settings.stamps.join(format!("link-{}", settings.key()))
 }
 
+/// The stamp for crates whose kernels may capture addresses of the host, if the build allows it. Without it they are stale.
+pub(crate) fn of_allowed(settings: &Settings) -> Option<PathBuf> {
+    settings.allows_host_captures.then(|| settings.stamps.join(format!("allow-{HOST_CAPTURE}")))
+}
+
 /// Makes the stamps of a build the only ones.
 pub(crate) fn set(settings: &Settings) -> Result<()> {
     let failed = |error| Failure::file(&settings.stamps, error);
     fs::create_dir_all(&settings.stamps).map_err(failed)?;
-    let current = [of_library(settings), of_linked(settings)];
+    let current: Vec<PathBuf> =
+        [of_library(settings), of_linked(settings)].into_iter().chain(of_allowed(settings)).collect();
     for entry in fs::read_dir(&settings.stamps).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if !current.contains(&path) {
@@ -44,7 +50,7 @@ pub(crate) fn set(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Lists a stamp among the sources in rustc's file of dependencies, if there is one.
+/// Lists a stamp, or another file that the outputs depend on, among the sources in rustc's file of dependencies, if there is one.
 pub(crate) fn list(stamp: &Path, dependencies: &Path) -> Result<()> {
     let Ok(text) = fs::read_to_string(dependencies) else { return Ok(()) };
     write_atomically(dependencies, listed(&text, &stamp.to_string_lossy()).as_bytes())

@@ -8,10 +8,10 @@ use oxisycl_image::{DeviceImage, ImageTarget, UnsupportedKernel};
 use crate::codegen::{self, Target};
 use crate::compiled::{Compiled, Generated, LoweredModule};
 use crate::error::CompileError;
-use crate::gather::gather;
+use crate::gather::{gather, list};
 use crate::instruments::{Instruments, PassTimes};
 use crate::isolation::{InThisProcess, Inspect, Isolation, Kept, KeptNowhere, Uninspected};
-use crate::kernel::{Described, Kernel};
+use crate::kernel::{Captures, Described, HostCapture, Kernel};
 use crate::link::library::{Library, Provider};
 use crate::link::resolve::Scope;
 use crate::llvm::{self, Context};
@@ -42,6 +42,27 @@ pub fn compile(toolchain: &Toolchain, request: &Request) -> Result<ForTargets, C
     compile_with(toolchain, request, &mut |_| Ok(None), &mut InThisProcess, &KeptNowhere, &Uninspected)
 }
 
+/// What is known of a crate's kernels before any of them is compiled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Checked {
+    /// The captured addresses of the host.
+    pub captures: Vec<HostCapture>,
+    /// The kernels that no target runs because of their captures, with the reasons.
+    pub refused: Vec<(String, String)>,
+}
+
+/// Checks the captures of the kernels that a crate describes, and compiles none. `modules` is all of its bitcode. Memory that this takes is
+/// not given back.
+///
+/// # Errors
+/// The errors of [`compile`].
+pub fn check(toolchain: &Toolchain, modules: &[PathBuf]) -> Result<Checked, CompileError> {
+    llvm::load(toolchain.llvm_library())?;
+    let kernels = list(modules)?;
+    let refused = kernels.iter().filter_map(|captures| Some((captures.kernel.clone(), captures.reason()?))).collect();
+    Ok(Checked { captures: kernels.iter().flat_map(Captures::of_host).collect(), refused })
+}
+
 /// Compiles the kernels of a link unit like [`compile`], for a program some of whose crates have no bitcode yet. For a symbol that no
 /// module defines, it calls `provider` before it searches the standard library. `isolation` compiles the kernels, one job for each; only
 /// one thread uses it. Results in `kept` are not compiled again. If `inspect` refuses a kernel's code, the kernel counts as one that the
@@ -66,6 +87,13 @@ pub fn compile_with<'p>(
     let targets: Vec<Option<Box<dyn Target>>> = targets.collect();
     let mut library = Library::new(provider);
     let known = gather(toolchain, request, &mut library)?;
+    if request.options.refuses_host_captures {
+        let own = known.iter().filter(|described| described.is_of_final_crate);
+        let captures: Vec<HostCapture> = own.flat_map(|described| described.kernel.captures().of_host()).collect();
+        if !captures.is_empty() {
+            return Err(CompileError::HostCaptures(captures));
+        }
+    }
     let mut rejected: Vec<Vec<UnsupportedKernel>> = vec![Vec::new(); targets.len()];
     let mut wanted = Vec::new();
     for (target_idx, target) in targets.iter().enumerate() {

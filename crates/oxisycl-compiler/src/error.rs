@@ -1,6 +1,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::kernel::{HostCapture, path_text};
+
 /// The reason why no device code could be made.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -22,6 +24,8 @@ pub enum CompileError {
     Isolation(String),
     /// The program's description of a kernel does not fit this compiler.
     Kernel(String),
+    /// Kernels capture addresses of the host.
+    HostCaptures(Vec<HostCapture>),
 }
 
 impl fmt::Display for CompileError {
@@ -33,6 +37,12 @@ impl fmt::Display for CompileError {
             Self::Target(text) => write!(f, "target: {text}"),
             Self::Isolation(text) => write!(f, "processes: {text}"),
             Self::Kernel(text) => write!(f, "kernel: {text}"),
+            Self::HostCaptures(captures) => {
+                let texts = captures.iter().map(|HostCapture { kernel, path, what, type_name, .. }| {
+                    format!("kernel {kernel} captures `{}`, {what}, `{type_name}`", path_text(path))
+                });
+                f.write_str(&texts.collect::<Vec<_>>().join("; "))
+            }
         }
     }
 }

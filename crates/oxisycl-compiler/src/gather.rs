@@ -4,6 +4,7 @@
 //! its kernels reach is written again without the rest. Each kernel's compilation then reads what it needs of that. Memory of this step is
 //! given back when it ends.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -11,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::analyses::kernels;
 use crate::compile::Request;
 use crate::error::CompileError;
-use crate::kernel::{Described, Kernel};
+use crate::kernel::{Captures, Described, Kernel};
 use crate::link::library::{Library, read};
 use crate::link::standard_library::StandardLibrary;
 use crate::llvm::{Context, Module};
@@ -20,6 +21,21 @@ use crate::toolchain::Toolchain;
 /// With more kernels than this, debug types are dropped from all crates first, since each kernel's compilation would read them. The number
 /// is not tuned.
 const FEW_KERNELS: usize = 32;
+
+/// What the kernels that a crate describes capture. `paths` is all of its bitcode.
+pub(crate) fn list(paths: &[PathBuf]) -> Result<Vec<Captures>, CompileError> {
+    let bitcode = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    if !bitcode.iter().any(|bitcode| kernels::may_describe_kernels(bitcode)) {
+        return Ok(Vec::new());
+    }
+    // The caller's process ends soon, and taking all nodes apart would take longer than reading them did.
+    let context: &'static Context = Box::leak(Box::new(Context::new()));
+    let module = |(bitcode, path): (&Vec<u8>, &PathBuf)| {
+        Module::from_bitcode(context, bitcode, &path.display().to_string()).map(std::mem::ManuallyDrop::new)
+    };
+    let modules = bitcode.iter().zip(paths).map(module).collect::<Result<Vec<_>, _>>()?;
+    kernels::list(&modules)
+}
 
 /// The kernels of a program, sorted by symbol. The library has the program's crates then and, if there are kernels, the standard library.
 pub(crate) fn gather(
@@ -30,7 +46,7 @@ pub(crate) fn gather(
     let mut found: Vec<Described> = Vec::new();
     // In how many modules a function is.
     let mut n_modules: FxHashMap<String, u32> = FxHashMap::default();
-    for path in &request.modules {
+    for (module_idx, path) in request.modules.iter().enumerate() {
         let bitcode = Rc::new(read(path)?);
         let name = path.display().to_string();
         let (context, whole) = (Context::new(), Context::new());
@@ -43,7 +59,8 @@ pub(crate) fn gather(
         }
         if launches {
             let module = Module::from_bitcode(&whole, &bitcode, &name)?;
-            found.extend(kernels::find(module, declared)?);
+            let described = kernels::find(module, declared)?.into_iter();
+            found.extend(described.map(|described| Described { is_of_final_crate: module_idx == 0, ..described }));
         }
     }
     for Described { kernel, .. } in &mut found {

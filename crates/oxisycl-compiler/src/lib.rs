@@ -38,11 +38,13 @@ mod symbols;
 mod toolchain;
 mod unit;
 
-pub use compile::{ForTargets, Request, compile, compile_with};
+pub use analyses::kernels::may_describe_kernels;
+pub use compile::{Checked, ForTargets, Request, check, compile, compile_with};
 pub use compiled::{Compiled, LoweredModule};
 pub use error::CompileError;
 pub use instruments::PassTime;
 pub use isolation::{Inspect, Isolation, Job, Kept};
+pub use kernel::HostCapture;
 pub use link::library::Provider;
 pub use options::{FloatPolicy, Options};
 pub use origin::{REPLACED, RESERVED};

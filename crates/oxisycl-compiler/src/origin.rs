@@ -16,15 +16,15 @@ mod host;
 mod items;
 mod panics;
 
-pub(crate) use closures::{closure_code, is_closure_type};
+pub(crate) use closures::{closure_code, is_closure_type, type_path};
 pub(crate) use files::{is_library_file, is_users_file};
 pub(crate) use formatting::{
     Formatted, Formatter, formats, formats_itself, formatter, is_method, library_formats, pads, writes_text,
 };
 pub(crate) use host::{HostFunction, host_function, is_foreign, library_position, shown_name};
 pub(crate) use items::{
-    Allocation, Libm, allocation, are_of_one_crate, asks_for_feature, asks_the_processor, builtin, by_integers,
-    checks_a_precondition, describes_kernel, gives_caller, is_allocation, is_glue, is_midpoint_of_singles,
+    Allocation, DESCRIPTION, Libm, allocation, are_of_one_crate, asks_for_feature, asks_the_processor, builtin,
+    by_integers, checks_a_precondition, describes_kernel, gives_caller, is_allocation, is_glue, is_midpoint_of_singles,
     is_of_runtime_library, is_within, loads_atomically, may_hold_addresses, of_libm, single_precision,
 };
 pub(crate) use panics::{PanicMessage, SLICE_ERROR, cuts_a_string, ending, last_name, message_of};

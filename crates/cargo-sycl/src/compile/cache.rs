@@ -46,6 +46,8 @@ pub(crate) fn key(request: &Request, target: &str) -> Result<String> {
     for sidecar in &request.deferred {
         part(sidecar.file_name().unwrap_or_default().as_encoded_bytes());
     }
+    // An outcome of a program that may capture addresses of the host is none of one that may not.
+    part(&[request.refuses_host_captures.into()]);
     for module in &request.modules {
         part(&hash_file(module)?);
     }
@@ -172,6 +174,7 @@ pub(super) mod tests {
             ptxas: None,
             is_kept: true,
             progress: None,
+            refuses_host_captures: false,
         }
     }
 
@@ -309,6 +312,7 @@ pub(super) mod tests {
         assert_ne!(key(Request { targets: vec!["sm_90".to_owned()], ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { float: "fast".to_owned(), ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { borrowed: vec!["libm".to_owned()], ..request(a.clone()) }).unwrap(), of_a);
+        assert_ne!(key(Request { refuses_host_captures: true, ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { key: "l".to_owned(), ..request(a) }).unwrap(), of_a);
         assert!(key(request("/missing.bc".into())).is_err());
     }

@@ -4,6 +4,7 @@
 //! and asks the [`cache`] first. Why the process died, if it did before there were kernels, becomes the failure's text.
 
 mod cache;
+pub(crate) mod captures;
 mod deferred;
 mod kernel_cache;
 mod outcome;
@@ -19,11 +20,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
-use oxisycl_compiler::{Compiled, Inspect, Options};
+use oxisycl_compiler::{CompileError, Compiled, Inspect, Options};
 use oxisycl_image::{DeviceImage, ImageTarget};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::cache::ImageCache;
+use self::captures::Capture;
 use self::deferred::DeferredCrates;
 use self::kernel_cache::KernelCache;
 pub(crate) use self::outcome::{Outcome, PassTime};
@@ -70,6 +72,8 @@ pub(crate) struct Request {
     pub(crate) is_kept: bool,
     /// What progress is shown of, if it is.
     pub(crate) progress: Option<Progress>,
+    /// Whether captured addresses of the host are errors.
+    pub(crate) refuses_host_captures: bool,
 }
 
 /// Names kernels at which the compiler ends as LLVM ends it. Not for users: tests see by it that the other kernels have their images.
@@ -82,8 +86,11 @@ fn fault() -> Option<String> {
 /// For each target the outcome with its bytes, or why there is none.
 type Answers = Vec<Result<(Outcome, Vec<u8>)>>;
 
-/// What comes of each target, in the order of the targets: from the cache, or newly compiled.
-pub(crate) fn run(request: &Request) -> Vec<Result<Outcome>> {
+/// The result of compiling for all targets: nothing is compiled if the program captures addresses of the host, and may not.
+type Compilation<T> = Result<Vec<Result<T>>, Vec<Capture>>;
+
+/// What comes of each target, in the order of the targets: from the cache, or newly compiled. The error is the captured addresses of the host.
+pub(crate) fn run(request: &Request) -> Compilation<Outcome> {
     // A fault is wanted for what comes of it, not for the images.
     let cache = if fault().is_none() { ImageCache::open() } else { None };
     let Some(cache) = cache else { return run_uncached(request) };
@@ -96,7 +103,7 @@ pub(crate) fn run(request: &Request) -> Vec<Result<Outcome>> {
     }
     let missing: Vec<usize> = (0..outcomes.len()).filter(|idx| outcomes[*idx].is_none()).collect();
     let targets = missing.iter().map(|idx| request.targets[*idx].clone()).collect();
-    let compiled = if missing.is_empty() { Vec::new() } else { compile(&Request { targets, ..request.clone() }) };
+    let compiled = if missing.is_empty() { Vec::new() } else { compile(&Request { targets, ..request.clone() })? };
     for (idx, compiled) in missing.into_iter().zip(compiled) {
         outcomes[idx] = Some(compiled.map(|(outcome, bytes)| {
             if let Ok(key) = &keys[idx]
@@ -108,16 +115,16 @@ pub(crate) fn run(request: &Request) -> Vec<Result<Outcome>> {
             outcome
         }));
     }
-    outcomes.into_iter().flatten().collect()
+    Ok(outcomes.into_iter().flatten().collect())
 }
 
 /// The images for a request, newly compiled.
-pub(crate) fn run_uncached(request: &Request) -> Vec<Result<Outcome>> {
-    compile(request).into_iter().map(|compiled| compiled.map(|(outcome, _)| outcome)).collect()
+pub(crate) fn run_uncached(request: &Request) -> Compilation<Outcome> {
+    Ok(compile(request)?.into_iter().map(|compiled| compiled.map(|(outcome, _)| outcome)).collect())
 }
 
 /// Starts the compiler and waits for it. Gives what it wrote, too.
-fn compile(request: &Request) -> Answers {
+fn compile(request: &Request) -> Compilation<(Outcome, Vec<u8>)> {
     let (input, output) =
         (temporary_name(&request.folder.join("request")), temporary_name(&request.folder.join("outcome")));
     let result = || {
@@ -131,10 +138,10 @@ fn compile(request: &Request) -> Answers {
         let _ = fs::remove_file(path);
     }
     // What is wrong with the program is wrong for each target.
-    result.unwrap_or_else(|failure| request.targets.iter().map(|_| Err(failure.clone())).collect())
+    result.unwrap_or_else(|failure| Ok(request.targets.iter().map(|_| Err(failure.clone())).collect()))
 }
 
-fn start(input: &PathBuf, output: &PathBuf, n_targets: usize) -> Result<Answers> {
+fn start(input: &PathBuf, output: &PathBuf, n_targets: usize) -> Result<Compilation<(Outcome, Vec<u8>)>> {
     let tool = std::env::current_exe().map_err(|error| Failure::new(format!("this tool's own path: {error}")))?;
     let child = Command::new(&tool).arg(VERB).args([input, output]).stdin(Stdio::null()).output();
     let child = child.map_err(|error| Failure::start(&tool, error))?;
@@ -142,10 +149,16 @@ fn start(input: &PathBuf, output: &PathBuf, n_targets: usize) -> Result<Answers>
         return Err(Failure::new(death(child.status, &String::from_utf8_lossy(&child.stderr))));
     }
     let bytes = fs::read(output).map_err(|error| Failure::file(output, error))?;
+    let damaged = || Failure::new("the device compiler's answer is damaged");
+    if let Some((&CAPTURES, list)) = bytes.split_first() {
+        return serde_json::from_slice(list).map(Err).map_err(|_| damaged());
+    }
     let answers = answers(&bytes).filter(|answers| answers.len() == n_targets);
-    let answers = answers.ok_or_else(|| Failure::new("the device compiler's answer is damaged"))?;
-    Ok(answers)
+    answers.map(Ok).ok_or_else(damaged)
 }
+
+/// The first byte of an answer that is a list of captured addresses.
+const CAPTURES: u8 = 2;
 
 /// The bytes of answers, one for each target: whether there is an outcome, its length, and the outcome or why there is none.
 fn encode_answers(outcomes: Vec<Result<Outcome>>) -> Result<Vec<u8>> {
@@ -197,8 +210,14 @@ pub(crate) fn serve(arguments: &[OsString]) -> Result<ExitCode> {
     let bytes = fs::read(&input).map_err(|error| Failure::file(&input, error))?;
     let request: Request =
         serde_json::from_slice(&bytes).map_err(|error| Failure::new(format!("{}: {error}", input.display())))?;
-    let outcomes = request.compile()?;
-    fs::write(&output, encode_answers(outcomes)?).map_err(|error| Failure::file(&output, error))?;
+    let answer = match request.compile()? {
+        Ok(outcomes) => encode_answers(outcomes)?,
+        Err(captures) => {
+            let list = serde_json::to_vec(&captures).map_err(|error| Failure::new(error.to_string()))?;
+            [&[CAPTURES], &*list].concat()
+        }
+    };
+    fs::write(&output, answer).map_err(|error| Failure::file(&output, error))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -221,7 +240,7 @@ impl Request {
     }
 
     /// Compiles in this process.
-    fn compile(&self) -> Result<Vec<Result<Outcome>>> {
+    fn compile(&self) -> Result<Compilation<Outcome>> {
         let toolchain = toolchain::ask(&self.rustc)?;
         let deferred = RefCell::new(DeferredCrates::new(&self.deferred, &self.key));
         let request = oxisycl_compiler::Request {
@@ -231,6 +250,7 @@ impl Request {
                 float: parse_float(&self.float)?,
                 dump: self.dump.clone(),
                 borrowed: self.borrowed.clone(),
+                refuses_host_captures: self.refuses_host_captures,
                 fault: fault(),
             },
         };
@@ -241,7 +261,12 @@ impl Request {
         let mut processes = Processes::new(&self.folder, &deferred, self.progress.as_ref());
         let mut provide = |symbol: &str| Ok(deferred.borrow_mut().provide(symbol));
         let compiled =
-            oxisycl_compiler::compile_with(&toolchain, &request, &mut provide, &mut processes, &kept, &inspect)?;
+            oxisycl_compiler::compile_with(&toolchain, &request, &mut provide, &mut processes, &kept, &inspect);
+        let compiled = match compiled {
+            Ok(compiled) => compiled,
+            Err(CompileError::HostCaptures(found)) => return Ok(Err(found.into_iter().map(Capture::from).collect())),
+            Err(error) => return Err(error.into()),
+        };
         drop(kept);
         let mut deferred = deferred.into_inner();
         let warnings = std::mem::take(&mut deferred.warnings);
@@ -253,7 +278,7 @@ impl Request {
             deferred: deferred.clone(),
             modules,
         };
-        Ok(compiled.into_iter().map(|compiled| Ok(outcome(compiled?))).collect())
+        Ok(Ok(compiled.into_iter().map(|compiled| Ok(outcome(compiled?))).collect()))
     }
 }
 

@@ -39,7 +39,12 @@ pub(crate) fn run(verb: &'static str, arguments: Vec<OsString>) -> Result<ExitCo
         return help(verb);
     }
     let cargo = Cargo::here(options.configuration.clone())?;
-    let folders = cargo.target_folders(options.target_dir.as_deref())?;
+    let mut folders = cargo.target_folders(options.target_dir.as_deref())?;
+    let only_checks = verb == "check";
+    if only_checks {
+        // What is checked is no program, and must not take the place of one.
+        folders = folders.within("check");
+    }
     let executable = executable()?;
     let tool = hash(&executable)?;
     toolchain::check(&cargo.rustc(), &tool)?;
@@ -54,6 +59,8 @@ pub(crate) fn run(verb: &'static str, arguments: Vec<OsString>) -> Result<ExitCo
         inner: cargo.wrapper(),
         ptxas: ptxas(),
         progress: if is_quiet(&options.cargo) { None } else { compile::place_of_this_process() },
+        only_checks,
+        allows_host_captures: options.allows_host_captures,
     };
     stamps::set(&settings)?;
     if verb == "test" && may_test_documentation(&options.cargo) {
@@ -61,7 +68,8 @@ pub(crate) fn run(verb: &'static str, arguments: Vec<OsString>) -> Result<ExitCo
     }
 
     let mut command = cargo.command();
-    command.arg(verb).arg("--target-dir").arg(&folders.target);
+    // The metadata of `cargo check` lacks generic functions, which kernels consist of.
+    command.arg(if only_checks { "build" } else { verb }).arg("--target-dir").arg(&folders.target);
     let mut configure = |name: &str, value: &str| {
         command.arg("--config").arg(format!("{name}={value}"));
     };

@@ -2,7 +2,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::failure::{Failure, Result};
-use crate::settings::{parse_float, parse_target};
+use crate::settings::{parse_allowed, parse_float, parse_target};
 
 /// What is compiled for if the user does not say: each kind of device that a backend runs images on, in its oldest form.
 pub(crate) const DEFAULT_TARGETS: &str = "sm_70,spirv";
@@ -20,6 +20,8 @@ pub(crate) struct BuildOptions {
     pub(crate) dump: Option<PathBuf>,
     /// `--time-passes`.
     pub(crate) time_passes: bool,
+    /// `--allow host_capture`.
+    pub(crate) allows_host_captures: bool,
     /// `--target-dir`, which is replaced.
     pub(crate) target_dir: Option<PathBuf>,
     /// Whether help is wanted.
@@ -42,6 +44,7 @@ impl BuildOptions {
             float: "contract".to_owned(),
             dump: None,
             time_passes: false,
+            allows_host_captures: false,
             target_dir: None,
             help: false,
             configuration: Vec::new(),
@@ -66,6 +69,11 @@ impl BuildOptions {
                 "--float" => options.float = text(&name, value()?)?,
                 "--dump" => options.dump = Some(absolute(value()?)?),
                 "--time-passes" => options.time_passes = true,
+                "--allow" => {
+                    let failed = |failure| Failure::new(format!("--allow: {failure}"));
+                    parse_allowed(&text(&name, value()?)?).map_err(failed)?;
+                    options.allows_host_captures = true;
+                }
                 "--target-dir" => options.target_dir = Some(absolute(value()?)?),
                 "--manifest-path" | "--config" => {
                     let pair = [OsString::from(&name), value()?];
@@ -145,6 +153,7 @@ mod tests {
         let defaults = parse("").unwrap();
         assert_eq!((defaults.targets.join(","), defaults.float.as_str()), ("sm_70,spirv1.2".to_owned(), "contract"));
         assert!(!defaults.time_passes && parse("--time-passes").unwrap().time_passes);
+        assert!(!defaults.allows_host_captures && parse("--allow host_capture").unwrap().allows_host_captures);
         assert!(!defaults.are_targets_named && parse("--targets sm_70,spirv").unwrap().are_targets_named);
         let options = parse("--targets sm_90,sm_80,sm_90 --float=strict --target-dir /t --dump /d --help").unwrap();
         assert_eq!(options.targets, ["sm_90", "sm_80"]);
@@ -156,7 +165,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_before_anything_is_built() {
-        for line in ["--targets", "--targets ,", "--targets sm_60", "--targets cuda", "--float exact", "--dump"] {
+        for line in [
+            "--targets",
+            "--targets ,",
+            "--targets sm_60",
+            "--targets cuda",
+            "--float exact",
+            "--dump",
+            "--allow",
+            "--allow host_captures",
+            "--allow=",
+        ] {
             let error = parse(line).unwrap_err().to_string();
             assert!(error.starts_with("--"), "{line}: {error}");
         }

@@ -90,6 +90,11 @@ impl Cargo {
 }
 
 impl TargetFolders {
+    /// Folders of this name in them.
+    pub(crate) fn within(self, name: &str) -> Self {
+        Self { target: self.target.join(name), build: self.build.map(|build| build.join(name)) }
+    }
+
     fn below(target: &Path, build: Option<PathBuf>) -> Self {
         Self { target: target.join("sycl"), build: build.map(|build| build.join("sycl")) }
     }

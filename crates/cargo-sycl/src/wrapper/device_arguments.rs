@@ -43,30 +43,39 @@ const DROPPED_CODEGEN: &[&str] = &[
     "strip",
 ];
 
-/// Options about outputs and messages, which the device pass has its own of.
-const DROPPED_OPTIONS: &[&str] = &[
-    "--cap-lints",
-    "--color",
-    "--crate-type",
-    "--diagnostic-width",
-    "--emit",
-    "--error-format",
-    "--json",
-    "--out-dir",
-    "-o",
-];
+/// Options about outputs, which the device pass has its own of.
+const DROPPED_OPTIONS: &[&str] = &["--crate-type", "--emit", "--out-dir", "-o"];
+
+/// Options about messages, which the device pass shows only if there is no other pass.
+const OF_MESSAGES: &[&str] = &["--cap-lints", "--color", "--diagnostic-width", "--error-format", "--json"];
 
 /// Short forms of dropped options.
 const DROPPED_FLAGS: &[&str] = &["-g", "-O"];
+
+/// The units that code is compiled in where it can be in several.
+const UNITS: u32 = 16;
 
 /// What the device pass of a crate writes.
 pub(crate) struct Outputs<'a> {
     /// The folder of what the pass writes.
     pub(crate) folder: &'a Path,
     /// The bitcode.
-    pub(crate) bitcode: &'a Path,
+    pub(crate) bitcode: Bitcode<'a>,
     /// The metadata; none for a program.
     pub(crate) metadata: Option<&'a Path>,
+}
+
+/// How a device pass writes bitcode.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bitcode<'a> {
+    /// As one file.
+    InOne(&'a Path),
+    /// As several files in the folder, of which rustc makes those anew that have changed. The pass stands for the host's then: its messages
+    /// are the host's, too, and so is the list of sources.
+    InUnits {
+        /// The list of sources.
+        sources: &'a Path,
+    },
 }
 
 /// The arguments of the device pass. `replace` gives the file that stands for a dependency's there.
@@ -77,11 +86,16 @@ pub(crate) fn device_arguments(
 ) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut externs = Vec::new();
+    let is_alone = matches!(outputs.bitcode, Bitcode::InUnits { .. });
     for argument in &host.arguments {
         match argument {
             Argument::Other(other) if !DROPPED_FLAGS.contains(&other.as_str()) => arguments.push(other.clone()),
             Argument::Other(_) => {}
             Argument::Option(name, _) if DROPPED_OPTIONS.contains(name) => {}
+            Argument::Option(name, _) if OF_MESSAGES.contains(name) && !is_alone => {}
+            Argument::Option("-C", value) if is_alone && same_option(codegen_name(value), "incremental") => {
+                push(&mut arguments, "-C", value);
+            }
             Argument::Option("-C", value) if is_of_host_only(value) => {}
             Argument::Option("--extern", value) => {
                 let replaced = replace_extern(value, &mut replace);
@@ -108,11 +122,20 @@ pub(crate) fn device_arguments(
     let assertions = flag(host, "debug-assertions").unwrap_or(checks);
     push(&mut arguments, "-C", &format!("debug-assertions={assertions}"));
     push(&mut arguments, "-C", &format!("overflow-checks={}", flag(host, "overflow-checks").unwrap_or(assertions)));
-    for option in ["opt-level=0", "no-prepopulate-passes", "codegen-units=1", "debuginfo=2"] {
+    for option in ["opt-level=0", "no-prepopulate-passes", "debuginfo=2"] {
         push(&mut arguments, "-C", option);
     }
-    push(&mut arguments, "--cap-lints", "allow");
-    let mut emit = format!("llvm-bc={}", outputs.bitcode.display());
+    let mut emit = match outputs.bitcode {
+        Bitcode::InOne(bitcode) => {
+            push(&mut arguments, "-C", "codegen-units=1");
+            push(&mut arguments, "--cap-lints", "allow");
+            format!("llvm-bc={}", bitcode.display())
+        }
+        Bitcode::InUnits { sources } => {
+            push(&mut arguments, "-C", &format!("codegen-units={UNITS}"));
+            format!("llvm-bc,dep-info={}", sources.display())
+        }
+    };
     if let Some(metadata) = outputs.metadata {
         emit.push_str(&format!(",metadata={}", metadata.display()));
     }
@@ -126,8 +149,11 @@ fn push(arguments: &mut Vec<String>, name: &str, value: &str) {
 }
 
 fn is_of_host_only(value: &str) -> bool {
-    let name = value.split('=').next().unwrap_or(value);
-    DROPPED_CODEGEN.iter().any(|dropped| same_option(name, dropped))
+    DROPPED_CODEGEN.iter().any(|dropped| same_option(codegen_name(value), dropped))
+}
+
+fn codegen_name(value: &str) -> &str {
+    value.split('=').next().unwrap_or(value)
 }
 
 fn replace_extern(value: &str, replace: &mut impl FnMut(&Path) -> Option<PathBuf>) -> String {
@@ -158,11 +184,33 @@ mod tests {
     fn rewrite(line: &str) -> Vec<String> {
         let host = Invocation::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>()).unwrap();
         let metadata = (!host.is_program()).then_some(Path::new("/t/oxisycl/liba.rmeta"));
-        let outputs = Outputs { folder: "/t/oxisycl".as_ref(), bitcode: "/t/oxisycl/a.bc".as_ref(), metadata };
+        let outputs =
+            Outputs { folder: "/t/oxisycl".as_ref(), bitcode: Bitcode::InOne("/t/oxisycl/a.bc".as_ref()), metadata };
         device_arguments(&host, &outputs, |path| {
             let name = path.to_string_lossy();
             name.contains("kernels").then(|| PathBuf::from("/t/oxisycl/libkernels.rlib"))
         })
+    }
+
+    #[test]
+    fn a_pass_that_stands_for_the_hosts_has_its_messages_and_its_units() {
+        let line = "--crate-name a src/main.rs --error-format=json --json=artifacts -D warnings -C opt-level=3 -C codegen-units=4 \
+                    -C incremental=/i --emit=dep-info,link --out-dir /t/deps";
+        let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let host = Invocation::parse(&arguments).unwrap();
+        let bitcode = Bitcode::InUnits { sources: "/t/deps/a.d".as_ref() };
+        let outputs = Outputs { folder: "/t/units".as_ref(), bitcode, metadata: None };
+        let arguments = device_arguments(&host, &outputs, |_| None).join(" ");
+        for part in [
+            "--error-format json --json artifacts -D warnings -C incremental=/i",
+            "--emit llvm-bc,dep-info=/t/deps/a.d",
+            "-C codegen-units=16",
+            "--out-dir /t/units",
+        ] {
+            assert!(arguments.contains(part), "{part}: {arguments}");
+        }
+        assert_eq!(arguments.matches("codegen-units").count(), 1, "{arguments}");
+        assert!(!arguments.contains("--cap-lints") && !arguments.contains("opt-level=3"), "{arguments}");
     }
 
     /// What stands before the options that every device pass ends with.

@@ -4,10 +4,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use super::archive::library_of;
-use super::device_arguments::{Outputs, device_arguments};
+use super::device_arguments::{Bitcode, Outputs, device_arguments};
 use super::invocation::Invocation;
 use super::sidecar::{Deferred, Place};
 use crate::failure::{Failure, Result};
@@ -30,18 +30,58 @@ pub(crate) fn run(
 ) -> Result<Passed> {
     let (bitcode, metadata) = (place.bitcode(), place.metadata());
     let metadata = (!invocation.is_program()).then_some(metadata);
-    let outputs = Outputs { folder: place.folder(), bitcode: &bitcode, metadata: metadata.as_deref() };
-    let mut command = Command::new(rustc);
-    command.args(device_arguments(invocation, &outputs, |library| {
-        let place = Place::of_library(library).filter(|place| is_device(place))?;
-        Some(place.library())
-    }));
-    let passed = start(command, rustc)?;
+    let outputs = Outputs { folder: place.folder(), bitcode: Bitcode::InOne(&bitcode), metadata: metadata.as_deref() };
+    let passed = start(command(rustc, invocation, &outputs, is_device), rustc)?;
     if let (Passed::Yes, Some(metadata)) = (&passed, &metadata) {
         let bytes = fs::read(metadata).map_err(|error| Failure::file(metadata, error))?;
         write_atomically(&place.library(), &library_of(&bytes))?;
     }
     Ok(passed)
+}
+
+/// Runs the pass of a crate that no other one uses, in the place of the host's. Its messages are shown, and `sources` lists the sources.
+/// Gives the files of bitcode, or how the compiler ended.
+pub(super) fn run_alone(
+    rustc: &Path,
+    invocation: &Invocation,
+    place: &Place,
+    sources: &Path,
+    is_device: impl Fn(&Place) -> bool,
+) -> Result<Result<Vec<PathBuf>, ExitStatus>> {
+    // A unit of code that has changed has another name.
+    let folder = place.units();
+    let failed = |error| Failure::file(&folder, error);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(failed)?;
+    }
+    fs::create_dir_all(&folder).map_err(failed)?;
+    let outputs = Outputs { folder: &folder, bitcode: Bitcode::InUnits { sources }, metadata: None };
+    let status = command(rustc, invocation, &outputs, is_device).status();
+    let status = status.map_err(|error| Failure::start(rustc, error))?;
+    if !status.success() {
+        return Ok(Err(status));
+    }
+    let entries = fs::read_dir(&folder).map_err(failed)?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>().map_err(failed)?;
+    let mut modules: Vec<PathBuf> =
+        paths.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "bc")).collect();
+    // The order of a folder is none.
+    modules.sort();
+    Ok(Ok(modules))
+}
+
+fn command(
+    rustc: &Path,
+    invocation: &Invocation,
+    outputs: &Outputs<'_>,
+    is_device: impl Fn(&Place) -> bool,
+) -> Command {
+    let mut command = Command::new(rustc);
+    command.args(device_arguments(invocation, outputs, |library| {
+        let place = Place::of_library(library).filter(|place| is_device(place))?;
+        Some(place.library())
+    }));
+    command
 }
 
 /// Runs a pass that was put off, for the bitcode alone: the crates that use this one know the host's metadata.
@@ -66,7 +106,7 @@ pub(crate) fn run_deferred(deferred: &Deferred, place: &Place, key: &str) -> Res
         command.envs(environment_read(&fs::read_to_string(dependencies).unwrap_or_default()));
     }
     let unfinished = temporary_name(&bitcode);
-    let outputs = Outputs { folder: place.folder(), bitcode: &unfinished, metadata: None };
+    let outputs = Outputs { folder: place.folder(), bitcode: Bitcode::InOne(&unfinished), metadata: None };
     command.args(device_arguments(&invocation, &outputs, |_| None));
     match start(command, &deferred.rustc)? {
         Passed::Yes => fs::rename(&unfinished, &bitcode).map_err(|error| Failure::file(&bitcode, error))?,

@@ -170,6 +170,11 @@ impl Invocation {
         self.values("--extern").map(Extern::parse)
     }
 
+    /// Whether lints of the crate are no errors, since the user cannot change it.
+    pub(crate) fn caps_lints(&self) -> bool {
+        self.values("--cap-lints").next_back().is_some_and(|cap| ["allow", "warn"].contains(&cap))
+    }
+
     /// Whether messages are wanted as JSON, as cargo does.
     pub(crate) fn wants_json(&self) -> bool {
         self.values("--error-format").next_back() == Some("json")
@@ -299,6 +304,19 @@ mod tests {
         ] {
             let invocation = parse(line);
             assert_eq!((invocation.is_program(), invocation.is_linked()), (program, linked), "{line}");
+        }
+    }
+
+    #[test]
+    fn lints_of_foreign_crates_are_capped() {
+        for (line, expected) in [
+            ("--cap-lints allow", true),
+            ("--cap-lints=warn", true),
+            ("--cap-lints deny", false),
+            ("--cap-lints allow --cap-lints forbid", false),
+            ("", false),
+        ] {
+            assert_eq!(parse(line).caps_lints(), expected, "{line}");
         }
     }
 

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use oxisycl_compiler::{REPLACED, Toolchain, registration_object};
 use oxisycl_image::DeviceImage;
 
+use super::allowed::Allowed;
+use super::captures;
 use super::diagnostic::Reporter;
 use super::pass_times;
 use super::published::is_published;
@@ -21,20 +23,29 @@ use crate::files::write_atomically;
 use crate::settings::Settings;
 use crate::toolchain;
 
-/// The object that registers the crate's images; `None` if no target has kernels of it.
-pub(crate) fn object(
+/// The object that registers the crate's images, if a target has kernels of it. `None` if what its kernels capture is an error, which was
+/// reported.
+pub(super) fn object(
     settings: &Settings,
     rustc: &Path,
     place: &Place,
     sidecar: &Sidecar,
+    allowed: &Allowed,
     reporter: &Reporter,
-) -> Result<Option<PathBuf>> {
+) -> Result<Option<Option<PathBuf>>> {
     let toolchain = toolchain::ask(rustc)?;
     let closure = Closure::of(place, sidecar, &settings.tool)?;
     let progress = settings.progress.clone();
     let progress = progress.map(|place| Progress { place, crate_name: sidecar.crate_name.clone() });
-    let request = Request { progress, ..closure.request(settings, &toolchain, place) };
-    let outcomes = compile::run(&request);
+    let refuses_host_captures = !allowed.host_captures;
+    let request = Request { progress, refuses_host_captures, ..closure.request(settings, &toolchain, place) };
+    let outcomes = match compile::run(&request) {
+        Ok(outcomes) => outcomes,
+        Err(found) => {
+            captures::report(&found, reporter);
+            return Ok(None);
+        }
+    };
     for (target, outcome) in settings.targets.iter().zip(&outcomes) {
         let times = outcome.as_ref().map_or(&[][..], |outcome| &outcome.times);
         pass_times::table(times, target, &sidecar.crate_name).iter().for_each(|table| reporter.note(table));
@@ -49,11 +60,11 @@ pub(crate) fn object(
     }
     let images: Vec<DeviceImage> = images.into_iter().flat_map(|(_, images)| images).collect();
     if images.is_empty() {
-        return Ok(None);
+        return Ok(Some(None));
     }
     let object = place.object();
     write_atomically(&object, &registration_object(&toolchain, &images)?)?;
-    Ok(Some(object))
+    Ok(Some(Some(object)))
 }
 
 /// The images of each target, and what to warn of beside single kernels: once, although targets have most of it in common.
@@ -153,6 +164,7 @@ impl Closure {
             ptxas: settings.ptxas.clone(),
             is_kept: true,
             progress: None,
+            refuses_host_captures: false,
         }
     }
 }

@@ -10,7 +10,10 @@
 //!
 //! Invariant: a failure of this module fails the crate's compilation, before cargo sees any output of it.
 
+mod allowed;
 mod archive;
+mod captures;
+mod check;
 pub(crate) mod device_arguments;
 pub(crate) mod device_pass;
 mod diagnostic;
@@ -19,7 +22,9 @@ mod link;
 mod pass_times;
 mod published;
 mod refusals;
+mod rendered;
 pub(crate) mod sidecar;
+mod source;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -30,6 +35,7 @@ use std::process::{Command, ExitCode, exit};
 
 use oxisycl_compiler::RESERVED;
 
+use self::allowed::Allowed;
 use self::device_pass::Passed;
 use self::diagnostic::Reporter;
 use self::invocation::Invocation;
@@ -95,11 +101,19 @@ fn compile(settings: &Settings, host: &Host, invocation: &Invocation, out_dir: &
     }
 
     let is_device = |place: &Place| dependencies.iter().any(|(other, sidecar)| other == place && sidecar.device);
+    if settings.only_checks && check::is_enough_for(invocation) {
+        check::run(settings, host, invocation, &place, is_device)?;
+    }
     if let Passed::No(messages) = device_pass::run(&host.rustc, invocation, &place, is_device)? {
         return host.explain(invocation, &messages);
     }
+    let reporter = Reporter::new(invocation);
+    let allowed = Allowed::here(settings, invocation)?;
+    let is_linked = invocation.is_linked() && !settings.only_checks;
+    if !allowed.host_captures && !is_linked && !captures::are_allowed(&host.rustc, &place, &reporter)? {
+        exit(1);
+    }
     sidecar.write(&place)?;
-    let reporter = Reporter::new(invocation.wants_json());
     if invocation.crate_types().contains(&"staticlib") {
         reporter.warning(&format!(
             "the static library of crate `{name}` contains no device code: its kernels run on the host device only"
@@ -107,14 +121,17 @@ fn compile(settings: &Settings, host: &Host, invocation: &Invocation, out_dir: &
     }
     let mut link = Vec::new();
     let mut stamp = stamps::of_library(settings);
-    if invocation.is_linked() {
-        let object = link::object(settings, &host.rustc, &place, &sidecar, &reporter)?;
+    if is_linked {
+        let Some(object) = link::object(settings, &host.rustc, &place, &sidecar, &allowed, &reporter)? else { exit(1) };
         link.extend(object.into_iter().flat_map(link_argument));
         stamp = stamps::of_linked(settings);
     }
     let status = host.command(&link).status().map_err(|error| Failure::start(&host.program, error))?;
     if status.success() {
-        stamps::list(&stamp, &out_dir.join(format!("{}.d", invocation.stem())))?;
+        let sources = out_dir.join(format!("{}.d", invocation.stem()));
+        for source in allowed.because_of.iter().chain([&stamp]) {
+            stamps::list(source, &sources)?;
+        }
     }
     exit(status.code().unwrap_or(1));
 }

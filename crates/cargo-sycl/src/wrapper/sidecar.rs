@@ -105,6 +105,11 @@ impl Place {
         self.file("", &format!("{key}.bc"))
     }
 
+    /// The folder of the bitcode of a crate that is checked.
+    pub(crate) fn units(&self) -> PathBuf {
+        self.file("", "units")
+    }
+
     /// What is linked to the host's code.
     pub(crate) fn object(&self) -> PathBuf {
         self.file("", "o")

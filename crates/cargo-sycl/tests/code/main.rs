@@ -2,6 +2,7 @@
 //! a GPU.
 
 mod amdgcn;
+mod captures;
 mod convergence;
 #[path = "../../../oxisycl-compiler/src/codegen/disassembly.rs"]
 mod disassembly;

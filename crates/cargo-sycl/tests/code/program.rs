@@ -114,6 +114,14 @@ impl Package {
         fs::write(&source, fs::read_to_string(&source).unwrap()).unwrap();
     }
 
+    /// Adds a program that a test has made.
+    pub(crate) fn write_program(&self, program: &str, source: &str) {
+        let path = self.root.join(place(program));
+        if fs::read_to_string(&path).ok().as_deref() != Some(source) {
+            fs::write(path, source).unwrap();
+        }
+    }
+
     /// Runs `cargo sycl`, which has to succeed; gives standard output and standard error.
     pub(crate) fn sycl(&self, arguments: &[&str]) -> (String, String) {
         succeed(&mut self.command(arguments))

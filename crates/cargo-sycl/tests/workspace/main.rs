@@ -2,6 +2,7 @@
 //!
 //! The builds are real and take most of the time, so each test does many things with the outputs of few builds.
 
+mod captures;
 mod opencl;
 mod project;
 mod verbs;
@@ -24,7 +25,7 @@ const UNCHANGED: &str = "[1.0, 2.0] ([2.0], [3.0]) configured=true panic=false\n
 #[test]
 fn a_debug_build_and_what_follows_it() {
     let project = Project::new("debug");
-    checking_makes_no_device_code(&project);
+    captures::checking_makes_no_device_code(&project);
     let (_, messages) = succeed(&mut project.sycl(&["build", "--workspace", "--all-targets"]));
     assert!(!messages.contains("warning"), "{messages}");
 
@@ -140,6 +141,8 @@ fn a_debug_build_and_what_follows_it() {
     functions_of_f32_need_no_f64(&project);
     what_runs_on_the_host_only_is_warned_of(&project);
     errors_of_the_user_are_shown_once(&project);
+    captures::errors_are_those_of_the_crate_that_makes_the_kernel(&project);
+    captures::a_crate_of_a_registry_has_none(&project);
     borrowed_names_are_refused(&project);
     another_version_of_the_tool_compiles_device_code_again(&project);
     device_code_that_was_deleted_is_an_error(&project);
@@ -456,11 +459,4 @@ fn programs_of_any_name_have_their_kernels(project: &Project) {
         assert_eq!(output, "[42.0]\n", "{name}");
         fs::remove_file(project.root.join(format!("app/src/bin/{name}.rs"))).unwrap();
     }
-}
-
-fn checking_makes_no_device_code(project: &Project) {
-    succeed(&mut project.sycl(&["check", "--package", "app"]));
-    let outputs = fs::read_dir(project.root.join("target/sycl/debug/.oxisycl")).unwrap();
-    let bitcode = outputs.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|name| name == "bc"));
-    assert_eq!(bitcode.count(), 0);
 }

@@ -4,15 +4,17 @@
 //! alignment, and the trait's methods in the order of their declaration. `entry` is read as it stands; the others are optimised, in a
 //! module of their own, until they return constants.
 
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use oxisycl_image::{Form, ParameterLayout};
 use oxisycl_types::GroupSize;
 
 use crate::analyses::capture_check;
+use crate::analyses::definitions::Definitions;
 use crate::analyses::source_location;
 use crate::error::CompileError;
-use crate::kernel::{Described, Kernel};
+use crate::kernel::{Captures, Described, Kernel};
 use crate::link::library::link_where_used;
 use crate::llvm::pass_lists::DROP_UNUSED_AND_TYPES;
 use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, PassTuning, TypeKind, Value, ValueKind};
@@ -48,6 +50,12 @@ pub(crate) fn is_description(symbol: &str) -> bool {
     origin::describes_kernel(symbol)
 }
 
+/// Whether bitcode may describe kernels, by its bytes: the names of symbols are not compressed. Where it may not, there is nothing to check.
+pub fn may_describe_kernels(bitcode: &[u8]) -> bool {
+    let name = origin::DESCRIPTION.as_bytes();
+    bitcode.windows(name.len()).any(|bytes| bytes == name)
+}
+
 /// How many kernels share their bitcode. Each kernel's compilation reads all of it, while common code is written once for so many kernels.
 pub(crate) const MAX_SHARING: usize = 96;
 
@@ -57,14 +65,39 @@ pub(crate) fn find(module: Module<'_>, declared: Module<'_>) -> Result<Vec<Descr
     find_sharing(module, declared, MAX_SHARING)
 }
 
-fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) -> Result<Vec<Described>, CompileError> {
-    let vtables = vtables(&module)?;
+/// What the kernels that a crate describes capture. `modules` has all code of the crate.
+pub(crate) fn list<'c>(modules: &[ManuallyDrop<Module<'c>>]) -> Result<Vec<Captures>, CompileError> {
+    let definitions = Definitions::of(modules);
+    let mut found = Vec::new();
+    let mut seen = Vec::new();
+    for module in modules {
+        for Table { global, methods } in vtables(module)? {
+            let method = definitions.named(&methods[ENTRY]).ok_or_else(|| unreadable(&methods[ENTRY]))?;
+            let entry = definitions.definition(returned_by(method).ok_or_else(|| unreadable(&methods[ENTRY]))?);
+            // Several units of code may describe a kernel. It is launched in more than one place then.
+            if seen.contains(&entry.name().to_owned()) {
+                continue;
+            }
+            seen.push(entry.name().to_owned());
+            found.push(Captures {
+                kernel: capture_check::kernel_name(entry),
+                launch: launch::of(global, &definitions).map(|launch| launch.location),
+                place: source_location::of_kernel(entry, &definitions),
+                refused: capture_check::refused(entry, &definitions),
+            });
+        }
+    }
+    Ok(found)
+}
+
+fn with_entries<'c>(module: &Module<'c>, declared: Module<'_>) -> Result<Vec<(Kernel, Value<'c>)>, CompileError> {
+    let vtables = vtables(module)?;
     let evaluated = evaluated(declared, &vtables)?;
     let mut found = Vec::new();
     for Table { global, methods } in vtables {
         let mut kernel = describe(&evaluated, &methods)?;
-        kernel.launch = launch::of(global);
-        let entry = returned(&module, &methods[ENTRY])?;
+        kernel.launch = launch::of(global, &Definitions::default());
+        let entry = returned(module, &methods[ENTRY])?;
         if entry.kind() != ValueKind::Function {
             return Err(unreadable(&methods[ENTRY]));
         }
@@ -74,8 +107,8 @@ fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) ->
                 kernel.type_name
             )));
         }
-        kernel.refused_capture = capture_check::refusal(entry);
-        kernel.place = source_location::of_kernel(entry);
+        kernel.refused_captures = capture_check::refused(entry, &Definitions::default());
+        kernel.place = source_location::of_kernel(entry, &Definitions::default());
         kernel.entry = format!("oxisycl_entry.{}", kernel.symbol);
         found.push((kernel, entry));
     }
@@ -90,6 +123,11 @@ fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) ->
         )));
     }
     found.dedup_by(|(a, _), (b, _)| a.symbol == b.symbol);
+    Ok(found)
+}
+
+fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) -> Result<Vec<Described>, CompileError> {
+    let found = with_entries(&module, declared)?;
     let entries: Vec<_> = found.iter().map(|(kernel, entry)| (kernel.entry.clone(), *entry)).collect();
     let mut described = Vec::new();
     let mut codes = code_of(module, &entries, max_sharing)?.into_iter().map(Rc::new);
@@ -97,7 +135,11 @@ fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) ->
     while kernels.peek().is_some()
         && let Some(code) = codes.next()
     {
-        described.extend(kernels.by_ref().take(max_sharing).map(|kernel| Described { kernel, code: Rc::clone(&code) }));
+        described.extend(kernels.by_ref().take(max_sharing).map(|kernel| Described {
+            kernel,
+            is_of_final_crate: false,
+            code: Rc::clone(&code),
+        }));
     }
     Ok(described)
 }
@@ -239,7 +281,7 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
         type_name: type_name.to_owned(),
         arguments,
         launch: None,
-        refused_capture: None,
+        refused_captures: Vec::new(),
         place: None,
     })
 }
@@ -251,9 +293,12 @@ fn text_of(address: Value<'_>, length: usize) -> Option<&str> {
 
 /// The value that a function without branches returns.
 fn returned<'c>(module: &Module<'c>, symbol: &str) -> Result<Value<'c>, CompileError> {
-    let function = module.function(symbol).ok_or_else(|| unreadable(symbol))?;
+    module.function(symbol).and_then(returned_by).ok_or_else(|| unreadable(symbol))
+}
+
+fn returned_by(function: Value<'_>) -> Option<Value<'_>> {
     let last = function.instructions().into_iter().rfind(|instruction| instruction.is(Opcode::RET));
-    last.and_then(|ret| ret.operands().first().copied()).ok_or_else(|| unreadable(symbol))
+    last?.operands().first().copied()
 }
 
 /// The bytes that `type_id` writes through its first parameter.

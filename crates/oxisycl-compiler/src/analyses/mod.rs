@@ -1,6 +1,7 @@
 //! Analyses of kernels and their code. They change no module that becomes an image.
 
 pub(crate) mod capture_check;
+pub(crate) mod definitions;
 pub(crate) mod dependencies;
 pub(crate) mod early_refusal;
 pub(crate) mod group_scope;

@@ -57,6 +57,8 @@ impl<'c> Node<'c> {
     const BASE: usize = 5;
     // Of a function.
     const UNIT: usize = 5;
+    // Of a variable: scope, name, file, type.
+    const VARIABLE: usize = 1;
     const ELEMENTS: usize = 6;
 
     /// The description of a function, if it has one.
@@ -152,7 +154,16 @@ impl<'c> Node<'c> {
 
     /// The name of a type, namespace or member.
     pub(crate) fn name(self) -> String {
-        let Some(&operand) = self.raw_operands().get(Self::NAME) else { return String::new() };
+        self.text(Self::NAME)
+    }
+
+    /// The name of the variable that a debug record describes.
+    pub(super) fn name_of_variable(variable: *mut c_void, context: *mut sys::Context) -> Option<String> {
+        Some(Self::maybe(context, variable)?.text(Self::VARIABLE))
+    }
+
+    fn text(self, index: usize) -> String {
+        let Some(&operand) = self.raw_operands().get(index) else { return String::new() };
         if operand.is_null() || unsafe { (ll().LLVMIsAMDString)(operand) }.is_null() {
             return String::new();
         }

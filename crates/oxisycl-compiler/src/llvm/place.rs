@@ -1,9 +1,12 @@
 //! Source places of code, by its debug information.
 
+use std::ffi::c_void;
+
 use oxisycl_image::SourceLocation;
 
 use super::context::ll;
 use super::debug::Node;
+use super::sys;
 use super::value::Value;
 
 /// A place in a source file.
@@ -42,6 +45,24 @@ impl<'c> Place<'c> {
     clippy::undocumented_unsafe_blocks,
     reason = "the same for all: LLVM is asked about a live instruction or a node that it leads to, which lives as long as its context"
 )]
+impl<'c> Place<'c> {
+    /// The place of a location node. A null pointer has none.
+    fn of_location(location: *mut c_void, context: *mut sys::Context) -> Option<Self> {
+        if location.is_null() {
+            return None;
+        }
+        let scope = Node::of_location(location, context)?;
+        let (file, folder) = scope.file()?;
+        let line = unsafe { (ll().LLVMDILocationGetLine)(location) };
+        let column = unsafe { (ll().LLVMDILocationGetColumn)(location) };
+        Some(Self { file, folder, line, column, scope })
+    }
+}
+
+#[expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the same for all: LLVM is asked about a live instruction or a node that it leads to, which lives as long as its context"
+)]
 impl<'c> Value<'c> {
     /// The place of an instruction, and then the places where that was inlined, outwards.
     pub(crate) fn places(self) -> Vec<Place<'c>> {
@@ -49,16 +70,29 @@ impl<'c> Value<'c> {
         let mut places = Vec::new();
         let mut location = unsafe { (ll().LLVMInstructionGetDebugLoc)(self.raw()) };
         while !location.is_null() {
-            if let Some(scope) = Node::of_location(location, context)
-                && let Some((file, folder)) = scope.file()
-            {
-                let line = unsafe { (ll().LLVMDILocationGetLine)(location) };
-                let column = unsafe { (ll().LLVMDILocationGetColumn)(location) };
-                places.push(Place { file, folder, line, column, scope });
-            }
+            places.extend(Place::of_location(location, context));
             location = unsafe { (ll().LLVMDILocationGetInlinedAt)(location) };
         }
         places
+    }
+
+    /// The variables that are declared at an instruction: their names and the places of their declarations in the source.
+    pub(crate) fn variables(self) -> Vec<(String, Place<'c>)> {
+        // The number of `LLVMDbgRecordLabel`.
+        const LABEL: i32 = 0;
+        let context = self.raw_context();
+        let mut variables = Vec::new();
+        let mut record = unsafe { (ll().LLVMGetFirstDbgRecord)(self.raw()) };
+        while !record.is_null() {
+            if unsafe { (ll().LLVMDbgRecordGetKind)(record) } != LABEL {
+                let variable = unsafe { (ll().LLVMDbgVariableRecordGetVariable)(record) };
+                let location = unsafe { (ll().LLVMDbgRecordGetDebugLoc)(record) };
+                let name = Node::name_of_variable(variable, context);
+                variables.extend(name.zip(Place::of_location(location, context)));
+            }
+            record = unsafe { (ll().LLVMGetNextDbgRecord)(record) };
+        }
+        variables
     }
 
     /// The place of an instruction, if it has a line.

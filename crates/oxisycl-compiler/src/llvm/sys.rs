@@ -88,6 +88,11 @@ functions! {
     LLVMDILocationGetColumn(*mut c_void) -> c_uint;
     LLVMDILocationGetScope(*mut c_void) -> *mut c_void;
     LLVMDILocationGetInlinedAt(*mut c_void) -> *mut c_void;
+    LLVMGetFirstDbgRecord(*mut Value) -> *mut c_void;
+    LLVMGetNextDbgRecord(*mut c_void) -> *mut c_void;
+    LLVMDbgRecordGetKind(*mut c_void) -> c_int;
+    LLVMDbgRecordGetDebugLoc(*mut c_void) -> *mut c_void;
+    LLVMDbgVariableRecordGetVariable(*mut c_void) -> *mut c_void;
     LLVMDIScopeGetFile(*mut c_void) -> *mut c_void;
     LLVMDISubprogramGetLine(*mut c_void) -> c_uint;
     LLVMSetSubprogram(*mut Value, *mut c_void);

@@ -10,17 +10,20 @@ pub(crate) fn builtin(symbol: &str) -> Option<String> {
     path_in(symbol, &[Origin::Device])?.strip_prefix("oxisycl_device::builtin::").map(str::to_owned)
 }
 
+/// The trait whose implementations describe kernels.
+pub(crate) const DESCRIPTION: &str = "DescribeKernel";
+
 /// Whether a function describes a kernel. Implementations in user code do not count: the trait is unsafe to implement, and only the device
 /// library's implementations keep its promise.
 pub(crate) fn describes_kernel(symbol: &str) -> bool {
-    symbol.contains("DescribeKernel")
+    symbol.contains(DESCRIPTION)
         && of(symbol) == Origin::Device
         && path(symbol).contains(" as oxisycl_device::kernel::DescribeKernel>::")
 }
 
 /// Modules whose types may hold raw pointers. A user's module with the same path gains nothing. Rust's compiler keeps raw pointers of safe
 /// code from kernels, and references are refused there as anywhere.
-pub(crate) fn may_hold_addresses(namespaces: &[&str]) -> bool {
+pub(crate) fn may_hold_addresses(namespaces: &[impl AsRef<str>]) -> bool {
     let trusted: [&[&str]; 6] = [
         &["oxisycl_device", "accessor"],
         &["oxisycl_device", "argument", "bits"],
@@ -29,7 +32,11 @@ pub(crate) fn may_hold_addresses(namespaces: &[&str]) -> bool {
         &["oxisycl_device", "group", "reduction", "target"],
         &["oxisycl", "usm"],
     ];
-    trusted.iter().any(|trusted| namespaces.starts_with(trusted))
+    let begins = |trusted: &[&str]| {
+        trusted.len() <= namespaces.len()
+            && trusted.iter().zip(namespaces).all(|(trusted, namespace)| *trusted == namespace.as_ref())
+    };
+    trusted.iter().any(|trusted| begins(trusted))
 }
 
 /// The name of a function of `oxisycl-builtins` for numbers of single precision.

@@ -20,18 +20,6 @@ thread_local! {
     static OWN: Cell<u32> = const { Cell::new(1) };
 }
 
-trait Scale: Sync {
-    fn scale(&self, x: u32) -> u32;
-}
-
-struct Twice;
-
-impl Scale for Twice {
-    fn scale(&self, x: u32) -> u32 {
-        2 * x
-    }
-}
-
 struct Link(u32, Option<Box<Link>>);
 
 fn chain(n: u32) -> Option<Box<Link>> {
@@ -152,12 +140,6 @@ fn main() -> oxisycl::Result {
     update(&buffer, of_the_thread)?;
     update(&buffer, beside_a_question)?;
     update(&buffer, set_by_who_asks)?;
-    let limit: &'static u32 = &LIMIT;
-    update(&buffer, move |x| x.min(*limit))?;
-    let function: fn(u32) -> u32 = u32::swap_bytes;
-    update(&buffer, move |x| function(x))?;
-    let object: &'static dyn Scale = &Twice;
-    update(&buffer, move |x| object.scale(x))?;
     // Every device can run this one.
     update(&buffer, move |x| x.min(LIMIT))
 }

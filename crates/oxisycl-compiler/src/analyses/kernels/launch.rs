@@ -8,14 +8,15 @@ use std::collections::BTreeSet;
 
 use oxisycl_image::SourceLocation;
 
+use crate::analyses::definitions::Definitions;
 use crate::kernel::Launch;
 use crate::llvm::{Value, ValueKind};
 use crate::origin;
 use crate::passes::panics::location_of;
 
 /// The place where the kernel with the vtable `table` is launched. `None` if it is unknown.
-pub(super) fn of(table: Value<'_>) -> Option<Launch> {
-    let mut search = Search::default();
+pub(super) fn of<'c>(table: Value<'c>, definitions: &Definitions<'c>) -> Option<Launch> {
+    let mut search = Search { definitions, found: None, functions: BTreeSet::new() };
     for user in table.users() {
         // The place is the last argument of the function that makes the descriptor.
         let is_argument = user.callee().is_some() && user.arguments().contains(&table);
@@ -25,15 +26,15 @@ pub(super) fn of(table: Value<'_>) -> Option<Launch> {
     Some(Launch { location: search.found?, functions: search.functions })
 }
 
-#[derive(Default)]
-struct Search {
+struct Search<'a, 'c> {
+    definitions: &'a Definitions<'c>,
     found: Option<SourceLocation>,
     functions: BTreeSet<String>,
 }
 
-impl Search {
+impl<'c> Search<'_, 'c> {
     /// Follows the caller's place from `value` to a constant. `None` if it is unknown, or differs from the place that was found before.
-    fn follow(&mut self, value: Value<'_>) -> Option<()> {
+    fn follow(&mut self, value: Value<'c>) -> Option<()> {
         match value.kind() {
             ValueKind::GlobalVariable => {
                 let location = location_of(value)?;
@@ -49,8 +50,10 @@ impl Search {
                     return Some(());
                 }
                 let index = (0..function.parameter_count()).find(|index| function.parameter(*index) == value)?;
-                function.users().into_iter().try_for_each(|user| {
-                    let is_call = user.callee() == Some(function) && !user.arguments().contains(&function);
+                let is_it = |value: &Value<'c>| value.kind() == ValueKind::Function && value.name() == function.name();
+                self.definitions.users(function).into_iter().try_for_each(|user| {
+                    let is_call =
+                        user.callee().is_some_and(|callee| is_it(&callee)) && !user.arguments().iter().any(is_it);
                     self.follow(user.arguments().get(index as usize).copied().filter(|_| is_call)?)
                 })
             }

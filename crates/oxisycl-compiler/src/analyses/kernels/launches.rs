@@ -149,6 +149,36 @@ pub fn nested(text: &'static str) {
     });
 }
 
+pub fn two_of_one_type(first: &'static str, second: &'static str) {
+    launch::<1, _>(move |i| drop(std::hint::black_box((first, second, i))));
+}
+
+pub fn part(pair: (u32, &'static str)) {
+    launch::<1, _>(move |i| drop(std::hint::black_box((pair.1, i))));
+}
+
+pub fn part_of_a_field(wrapped: (Wrapped, u32)) {
+    launch::<1, _>(move |i| drop(std::hint::black_box((wrapped.0.address, i))));
+}
+
+pub fn whole(pair: (u32, &'static str)) {
+    launch::<1, _>(move |i| drop(std::hint::black_box((pair, i))));
+}
+
+pub fn by_reference(numbers: &'static [u32]) {
+    launch::<1, _>(|i| drop(std::hint::black_box(numbers[i])));
+}
+
+// The kernel does not call what it captures, so that the inner closure has no code.
+pub fn only_held(text: &'static str) {
+    let inner = move |i: usize| text.len() + i;
+    launch::<1, _>(move |i| drop(std::hint::black_box((&inner, i))));
+}
+
+pub fn beyond_ascii(größe: &'static u32) {
+    launch::<1, _>(move |i| drop(std::hint::black_box((größe, i))));
+}
+
 // For the tests of places; the lines are counted there from this one.
 #[track_caller]
 pub fn passed_on<K: Fn(usize) + Copy>(kernel: K) {

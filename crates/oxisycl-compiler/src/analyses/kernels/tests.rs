@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::kernel::HostCapture;
 use crate::link::library::read;
 use crate::llvm::Context;
 use crate::toolchain::Toolchain;
@@ -52,7 +53,7 @@ fn kernels(mangling: &str) -> Vec<Kernel> {
     let mut codes: Vec<_> = described.iter().map(|described| Rc::clone(&described.code)).collect();
     codes.dedup();
     assert_eq!(codes.len(), described.len().div_ceil(max_sharing));
-    for Described { kernel, code } in &described {
+    for Described { kernel, code, .. } in &described {
         assert!(code.len() < bytes.len() / 2, "{} of {} bytes", code.len(), bytes.len());
         let code = Module::from_bitcode(&context, code, "code").expect("bitcode");
         assert!(code.function(&kernel.entry).is_some_and(|entry| !entry.is_declaration()), "{kernel:?}");
@@ -73,7 +74,7 @@ fn line(start: &str, after: u32) -> u32 {
 fn kernels_are_described_as_the_program_describes_them() {
     for mangling in ["legacy", "v0"] {
         let kernels = kernels(mangling);
-        assert_eq!(kernels.len(), 19, "{mangling}: {kernels:#?}");
+        assert_eq!(kernels.len(), 26, "{mangling}: {kernels:#?}");
         let named = |name: &str| {
             let mut found =
                 kernels.iter().filter(|kernel| kernel.type_name.starts_with(&format!("oxisycl_device::{name}::")));
@@ -92,19 +93,19 @@ fn kernels_are_described_as_the_program_describes_them() {
         assert_eq!(ids.len(), kernels.len(), "each kernel has an id of its own");
         // What a device may be given.
         for name in ["scalar", "pair", "shape", "accessor", "option", "item", "nothing"] {
-            assert_eq!(named(name).refused_capture, None, "{mangling}: {name}");
+            assert_eq!(named(name).refused_captures, [], "{mangling}: {name}");
         }
         // Addresses of the host, however they are wrapped.
         for (name, capture, type_name) in [
             ("text", "text", "&str"),
             ("reference", "reference", "&u32"),
-            ("maybe_reference", "maybe_reference.Some.__0", "&u8"),
+            ("maybe_reference", "maybe_reference.Some.0", "&u8"),
             ("function", "function", "fn(usize) -> usize"),
             ("object", "object", "&(dyn core::ops::function::Fn<(), Output=()> + core::marker::Sync)"),
             ("wrapped", "wrapped.address", "*const u32"),
             ("nested", "inner.text", "&str"),
         ] {
-            let refused = named(name).refused_capture.clone();
+            let refused = named(name).refused_captures.first();
             let refused = refused.unwrap_or_else(|| panic!("{mangling}: {name} is allowed"));
             assert_eq!(
                 refused.reason,
@@ -118,6 +119,47 @@ fn kernels_are_described_as_the_program_describes_them() {
         let is_closure =
             refused.contains("(captured by the closure at /") && refused.contains(&format!("launches.rs:{closure}, "));
         assert!(is_closure && refused.ends_with(&format!("launches.rs:{launch}:5)")), "{refused}");
+    }
+}
+
+#[test]
+fn each_captured_address_is_found_with_the_declaration_of_its_variable() {
+    for mangling in ["legacy", "v0"] {
+        let kernels = kernels(mangling);
+        let source = include_str!("launches.rs");
+        let found = |name: &str| {
+            let start = format!("oxisycl_device::{name}::");
+            let kernel = kernels.iter().find(|kernel| kernel.type_name.starts_with(&start));
+            let captures = kernel.unwrap_or_else(|| panic!("{mangling}: no kernel {name}")).captures().of_host();
+            let text = |capture: &HostCapture| {
+                let place = capture.variable.as_ref().or(capture.code.as_ref()).expect("a place");
+                let line = source.lines().nth(place.line as usize - 1).expect("a line");
+                let text = &line[place.column as usize - 1..];
+                let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+                let text = if capture.variable.is_some() { &text[..end.unwrap_or(text.len())] } else { text };
+                format!("{} at {}", capture.path.join("."), text.trim())
+            };
+            captures.iter().map(text).collect::<Vec<_>>().join(", ")
+        };
+        for (name, expected) in [
+            ("text", "text at text"),
+            ("maybe_reference", "maybe_reference.Some.0 at maybe_reference"),
+            ("wrapped", "wrapped.address at wrapped"),
+            // The innermost closure captured it.
+            ("nested", "text at text"),
+            ("two_of_one_type", "first at first, second at second"),
+            ("part", "pair__1 at pair"),
+            ("part_of_a_field", "wrapped__0__address at wrapped"),
+            ("whole", "pair.1 at pair"),
+            ("by_reference", "numbers at numbers"),
+            ("only_held", "inner.text at inner"),
+            ("beyond_ascii", "größe at größe"),
+            ("scalar", ""),
+            ("accessor", ""),
+            ("item", ""),
+        ] {
+            assert_eq!(found(name), expected, "{mangling}: {name}");
+        }
     }
 }
 
@@ -212,7 +254,7 @@ fn arguments_are_listed_as_the_program_lists_them() {
         let mut with_arguments = described.iter().filter(|described| !described.kernel.arguments.is_empty());
         let Described { kernel, .. } = with_arguments.next().expect("a kernel with arguments");
         assert!(with_arguments.next().is_none());
-        assert_eq!((kernel.refused_capture.clone(), kernel.parameters.size), (None, 48));
+        assert_eq!((kernel.refused_captures.len(), kernel.parameters.size), (0, 48));
         let list: Vec<String> = kernel.arguments.iter().map(ToString::to_string).collect();
         let captures = "captures: oxisycl_device::with::arguments::{{closure}}, 4 bytes at 0";
         let pair = |index: usize, at: usize| {
@@ -233,7 +275,7 @@ fn without_debug_information_no_kernel_leaves_the_host() {
     module.strip_debug_info();
     let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
     let described = find(module, declared).expect("kernels");
-    assert!(described.iter().all(|described| described.kernel.refused_capture.is_some()));
+    assert!(described.iter().all(|described| !described.kernel.refused_captures.is_empty()));
 }
 
 /// Another description of a kernel of the program, with the code of another one.
