@@ -17,6 +17,8 @@ pub(crate) const LEAST_SM: u32 = 70;
 const TARGETS: &[u32] = &[121, 120, 110, 103, 101, 100, 90, 89, 88, 87, 86, 80, 75, 72, 70];
 /// Bytes of all parameters of a kernel: before driver version 12.1, and from it on.
 const PARAMETERS: [usize; 2] = [4096, 32_764];
+/// The driver version with PTX 8.3, which has loads and stores of 128 bits: 12.3.
+const WIDE_ATOMICS: i32 = 12_030;
 /// PCI vendor id.
 const NVIDIA: u32 = 0x10DE;
 
@@ -80,6 +82,9 @@ fn aspects(driver: &Driver, device: RawDevice, facts: &Facts) -> Vec<Aspect> {
         Aspect::UsmDeviceAllocations,
         Aspect::UsmHostAllocations,
     ];
+    if driver.version >= WIDE_ATOMICS {
+        aspects.push(Aspect::ExtOxisyclAtomic128);
+    }
     let is_coherent = number(driver, device, attribute::HOST_NATIVE_ATOMIC_SUPPORTED) != 0;
     if is_coherent {
         aspects.push(Aspect::UsmAtomicHostAllocations);

@@ -11,6 +11,7 @@ pub(crate) enum Scalar {
     U64,
     F32,
     F64,
+    U128,
     Address,
 }
 
@@ -113,6 +114,10 @@ pub(crate) const PREFIX: &str = "oxisycl.";
 pub(crate) const LOCAL_MEMORY: &str = "oxisycl_local_memory";
 /// The function that returns the launch's address, until that is known.
 pub(crate) const LAUNCH: &str = "oxisycl.launch";
+
+/// The names of atomic operations on 128 bits, which not every target has.
+pub(crate) const WIDE_LOAD: &str = "atomic_load_u128";
+pub(crate) const WIDE_STORE: &str = "atomic_store_u128";
 
 const fn all(name: &'static str, signature: Signature, effects: Effects, lowering: Lowering) -> Builtin {
     Builtin { name, signature, effects, nvptx: lowering, amdgcn: lowering, spirv: lowering }
@@ -219,6 +224,8 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     atomic("atomic_xor_u64", CHANGE_U64),
     all("atomic_add_f32", CHANGE_F32, Effects::Memory, Later),
     all("atomic_add_f64", CHANGE_F64, Effects::Memory, Later),
+    all(WIDE_LOAD, Signature::Plain(&[Scalar::Address, Scalar::U32], Some(Scalar::U128)), Effects::Memory, Later),
+    all(WIDE_STORE, Signature::Plain(&[Scalar::Address, Scalar::U128, Scalar::U32], None), Effects::Memory, Later),
     atomic("atomic_fence", Signature::Plain(&[Scalar::U32, Scalar::U32], None)),
     all("local_memory", ADDRESS, Effects::None, Body),
     native("native_cos", &[Scalar::F32]),

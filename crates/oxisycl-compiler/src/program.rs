@@ -13,6 +13,7 @@ use oxisycl_types::Aspect;
 
 use crate::analyses::early_refusal::{self, Extent};
 use crate::analyses::{group_scope, legality};
+use crate::builtin_table::{self, WIDE_LOAD, WIDE_STORE};
 use crate::codegen::Target;
 use crate::error::CompileError;
 use crate::instruments::Instruments;
@@ -23,6 +24,7 @@ use crate::llvm::{Context, Layout, Linkage, Module, TypeKind};
 use crate::options::Options;
 use crate::passes::{arena, early_exits, thread_coarsening};
 use crate::pipeline::{self, Phase};
+use crate::refused::Refused;
 use crate::toolchain::Toolchain;
 use crate::unit::Unit;
 
@@ -236,9 +238,21 @@ impl<'c, 'a> Program<'c, 'a> {
         let kernel = self.kernel.clone();
         let unit = &mut self.unit;
         let function = unit.function.ok_or_else(|| entry_was_lost(&kernel))?;
-        let is_ours = |name: &str| unit.target.is_own_global(name) || name == early_exits::WORD;
+        let is_ours =
+            |name: &str| unit.target.is_own_global(name) || [early_exits::WORD, early_exits::PASSED].contains(&name);
         let mut findings =
             unit.instruments.time("legality", || legality::examine(function, &kernel.entry, &unit.calls, &is_ours));
+        if findings.unsupported.is_none()
+            && findings.requirements.contains(Aspect::ExtOxisyclAtomic128.name())
+            && !unit.target.has_wide_atomics()
+        {
+            const REASON: &str = "atomic loads and stores of 128 bits, which the target has not; use values of 64 bits";
+            let user = [WIDE_LOAD, WIDE_STORE].into_iter().find_map(|name| {
+                let builtin = unit.module.function(&format!("{}{name}", builtin_table::PREFIX))?;
+                Some(Refused::new(REASON).within(builtin))
+            });
+            findings.unsupported = user.map(|refused| unit.calls.explain(&kernel.entry, refused));
+        }
         if findings.unsupported.is_none() {
             match unit.target.examine(&unit.module, &kernel.symbol) {
                 Ok(requirements) => findings.requirements.extend(requirements),

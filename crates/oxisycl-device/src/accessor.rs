@@ -476,7 +476,7 @@ impl<T: DeviceCopyable, const D: usize, M: Mode> Accessor<'_, T, D, M> {
     }
 }
 
-impl<T: crate::AtomicElement, const D: usize> Accessor<'_, T, D, Atomic> {
+impl<T: crate::atomic::AtomicValue, const D: usize> Accessor<'_, T, D, Atomic> {
     #[inline(always)]
     #[track_caller]
     pub(crate) fn atomic_element(self, index: impl Into<Id<D>>) -> *mut T {

@@ -302,6 +302,10 @@ atomics! {
     fn atomic_add_f32(_pointer: *mut f32, _value: f32, _order: u32, _scope: u32) -> f32;
     /// Adds.
     fn atomic_add_f64(_pointer: *mut f64, _value: f64, _order: u32, _scope: u32) -> f64;
+    /// Loads, in no order. The scope is not that of the system.
+    fn atomic_load_u128(_pointer: *mut u128, _scope: u32) -> u128;
+    /// Stores, in no order. The scope is not that of the system.
+    fn atomic_store_u128(_pointer: *mut u128, _value: u128, _scope: u32);
 }
 
 /// Orders atomic operations of the work-item. Order and scope are numbers as those of atomic operations.

@@ -3,7 +3,8 @@
 use bytemuck::AnyBitPattern;
 use oxisycl_types::AccessMode;
 
-use crate::{AtomicElement, DeviceCopyable};
+use crate::DeviceCopyable;
+use crate::atomic::AtomicValue;
 
 mod sealed {
     #[diagnostic::on_unimplemented(
@@ -27,7 +28,7 @@ pub trait Mode: sealed::Sealed + Copy + Send + Sync + 'static {
 /// If the mode discards the old contents, every bit pattern is a value of `T`.
 #[diagnostic::on_unimplemented(
     message = "a buffer of `{T}` cannot be accessed with mode `{Self}`",
-    note = "`no_init` needs a type that is valid for every bit pattern (`bytemuck::AnyBitPattern`), `Atomic` a 32- or 64-bit number"
+    note = "`no_init` needs a type that is valid for every bit pattern (`bytemuck::AnyBitPattern`), `Atomic` a 32- or 64-bit number, or u128"
 )]
 pub unsafe trait ModeFor<T>: Mode {}
 
@@ -131,7 +132,7 @@ unsafe impl<T: DeviceCopyable> ModeFor<T> for Write {}
 // SAFETY: keeps the old contents.
 unsafe impl<T: DeviceCopyable> ModeFor<T> for ReadWrite {}
 // SAFETY: keeps the old contents.
-unsafe impl<T: AtomicElement> ModeFor<T> for Atomic {}
+unsafe impl<T: AtomicValue> ModeFor<T> for Atomic {}
 // Without this, the compiler complains about a missing `Pod` instead of saying what the trait says.
 #[diagnostic::do_not_recommend]
 // SAFETY: every bit pattern is a value.

@@ -61,6 +61,8 @@ aspects! {
     /// The device itself adds to floats in memory atomically, `f64` included if it has [`Fp64`](Self::Fp64). Kernels do it in a loop on
     /// devices that lack this. An extension.
     ExtOxisyclFloatAtomics = "ext_oxisycl_float_atomics",
+    /// Atomic loads and stores of 128 bits. An extension.
+    ExtOxisyclAtomic128 = "ext_oxisycl_atomic128",
 }
 
 impl fmt::Display for Aspect {

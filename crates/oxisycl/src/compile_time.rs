@@ -118,7 +118,7 @@ const fn host_has(aspect: Aspect) -> Has {
     }
 }
 
-/// NVIDIA GPUs from compute capability 7.0 on.
+/// NVIDIA GPUs from compute capability 7.0 on, with any driver.
 const fn cuda_has(aspect: Aspect) -> Has {
     match aspect {
         Aspect::Gpu
@@ -132,7 +132,8 @@ const fn cuda_has(aspect: Aspect) -> Has {
         Aspect::UsmAtomicHostAllocations
         | Aspect::UsmSharedAllocations
         | Aspect::UsmAtomicSharedAllocations
-        | Aspect::UsmSystemAllocations => Has::Some,
+        | Aspect::UsmSystemAllocations
+        | Aspect::ExtOxisyclAtomic128 => Has::Some,
         _ => Has::None,
     }
 }
@@ -140,9 +141,12 @@ const fn cuda_has(aspect: Aspect) -> Has {
 const fn opencl_has(aspect: Aspect) -> Has {
     match aspect {
         Aspect::QueueProfiling | Aspect::UsmDeviceAllocations => Has::All,
-        Aspect::Emulated | Aspect::HostDebuggable | Aspect::Image | Aspect::OnlineCompiler | Aspect::OnlineLinker => {
-            Has::None
-        }
+        Aspect::Emulated
+        | Aspect::HostDebuggable
+        | Aspect::Image
+        | Aspect::OnlineCompiler
+        | Aspect::OnlineLinker
+        | Aspect::ExtOxisyclAtomic128 => Has::None,
         _ => Has::Some,
     }
 }

@@ -6,26 +6,39 @@ use std::path::Path;
 use crate::convergence::instructions;
 use crate::program::{Package, build, functions};
 
-/// The kernels of `kernels/groups.rs`, with the barriers and shuffles of each in PTX, and its barriers in SPIR-V. There a value passes
-/// through local memory in the place of a shuffle, with more barriers.
-const SHAPES: [(&str, usize, usize, usize); 6] = [
-    ("phases_in_a_loop", 2, 0, 2),
-    ("sum_of_a_group", 2, 5, 4),
-    ("barriers_in_both_arms", 2, 0, 2),
-    ("barriers_in_a_loop", 2, 0, 2),
-    ("barrier_in_a_function", 1, 0, 1),
-    ("sums_in_both_arms", 3, 15, 9),
+/// A kernel of `kernels/groups.rs`, with what it has in PTX: barriers, shuffles, and votes. The last number is of barriers in SPIR-V. There a value passes
+/// through local memory in the place of a shuffle or a vote, with more barriers.
+type Shape = (&'static str, usize, usize, usize, usize);
+
+const SHAPES: [Shape; 15] = [
+    ("phases_in_a_loop", 2, 0, 0, 2),
+    ("sum_of_a_group", 2, 5, 0, 4),
+    ("barriers_in_both_arms", 2, 0, 0, 2),
+    ("barriers_in_a_loop", 2, 0, 0, 2),
+    ("barrier_in_a_function", 1, 0, 0, 1),
+    ("sums_in_both_arms", 3, 15, 0, 9),
+    ("vote_of_a_group", 2, 5, 0, 4),
+    ("broadcast_of_a_group", 2, 0, 0, 3),
+    ("votes_of_sub_groups", 1, 0, 1, 3),
+    ("ballots_of_sub_groups", 1, 0, 1, 3),
+    ("broadcasts_of_sub_groups", 1, 1, 0, 3),
+    ("shuffles_of_sub_groups", 1, 2, 0, 5),
+    ("shuffles_of_work_items", 0, 1, 1, 4),
+    ("sort_of_a_tile", 22, 0, 0, 22),
+    ("chase_of_indices", 2, 0, 0, 3),
 ];
 
 fn check(arguments: &[&str]) {
     let built = build("groups", arguments);
     assert!(!built.messages.contains("warning"), "{}", built.messages);
     let functions = functions(&built.code);
-    for (shape, barriers, shuffles, _) in SHAPES {
+    let found = SHAPES.map(|(shape, _, _, _, barriers_in_spirv)| {
         let (_, code) = functions.iter().find(|(name, _)| name.contains(&format!("groups_{shape}_closure"))).unwrap();
-        let found = (code.matches("barrier.sync").count(), code.matches("shfl.sync").count());
-        assert_eq!(found, (barriers, shuffles), "{shape}: barriers and shuffles\n{code}");
-    }
+        let [barriers, shuffles, votes] =
+            ["barrier.sync", "shfl.sync", "vote.sync"].map(|word| code.matches(word).count());
+        (shape, barriers, shuffles, votes, barriers_in_spirv)
+    });
+    assert_eq!(found, SHAPES);
 }
 
 #[test]
@@ -60,7 +73,24 @@ fn modules_of_spirv_have_the_barriers_of_groups() {
         let (_, module) = modules.iter().find(|(name, _)| name.contains(&format!("groups_{shape}_closure"))).unwrap();
         (shape, instructions(module).into_iter().filter(|code| *code == BARRIER).count())
     });
-    assert_eq!(found, SHAPES.map(|(shape, _, _, barriers)| (shape, barriers)));
+    assert_eq!(found, SHAPES.map(|(shape, .., barriers)| (shape, barriers)));
+}
+
+/// A barrier asks for work-items that have panicked only where a loop could wait for what these would have written.
+#[test]
+fn only_a_kernel_with_a_loop_that_others_end_asks_at_its_barriers() {
+    let built = build("groups", &["--release"]);
+    let functions = functions(&built.code);
+    let asks = |shape: &str| {
+        let (_, code) = functions.iter().find(|(name, _)| name.contains(&format!("groups_{shape}_closure"))).unwrap();
+        assert!(code.contains("exit;"), "{shape} may panic\n{code}");
+        let words = code.lines().filter(|line| line.contains("[oxisycl_early_exits]"));
+        let (loads, stores): (Vec<_>, Vec<_>) = words.partition(|line| line.trim().starts_with("ld."));
+        (loads.len(), stores.is_empty())
+    };
+    assert_eq!(asks("sort_of_a_tile"), (0, true));
+    // Behind the barrier between the phases.
+    assert_eq!(asks("chase_of_indices"), (1, false));
 }
 
 /// The kernel is the one that the book has, word for word.
@@ -68,6 +98,7 @@ fn modules_of_spirv_have_the_barriers_of_groups() {
 fn the_loop_of_a_product_by_tiles_reads_local_memory_and_checks_nothing() {
     const TILE: usize = 16;
     let built = build("tiled_gemm", &["--release"]);
+    assert!(!built.code.contains("oxisycl_early_exits"), "{}", built.code);
     let functions = functions(&built.code);
     let (_, code) = functions.iter().find(|(name, _)| name.contains("tiled_gemm_multiply_closure")).unwrap();
     // Between the barrier behind the stores of a tile and the one before the next stores.

@@ -5,9 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use oxisycl_types::Aspect;
+
 use crate::analyses::references::globals_in;
 use crate::analyses::stack;
-use crate::builtin_table::LOCAL_MEMORY;
+use crate::builtin_table::{LOCAL_MEMORY, PREFIX, WIDE_LOAD, WIDE_STORE};
 use crate::codegen::intrinsics::BARRIERS;
 use crate::llvm::{Module, Opcode, TypeKind, Value, ValueKind};
 use crate::origin::{self, HostFunction};
@@ -198,6 +200,9 @@ pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn 
         findings.may_print |= panic_names::is_print(value.name());
         findings.has_barriers |= BARRIERS.contains(&value.name());
         findings.uses_local_memory |= value.name() == LOCAL_MEMORY;
+        if value.name().strip_prefix(PREFIX).is_some_and(|name| [WIDE_LOAD, WIDE_STORE].contains(&name)) {
+            findings.requirements.insert(Aspect::ExtOxisyclAtomic128.name());
+        }
         if findings.unsupported.is_none() {
             findings.unsupported = refusal(value, ours).map(|reason| calls.refuse(entry, value, reason));
         }

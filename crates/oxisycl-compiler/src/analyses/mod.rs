@@ -7,6 +7,7 @@ pub(crate) mod early_refusal;
 pub(crate) mod group_scope;
 pub(crate) mod kernels;
 pub(crate) mod legality;
+pub(crate) mod open_loops;
 pub(crate) mod references;
 pub(crate) mod source_location;
 pub(crate) mod stack;

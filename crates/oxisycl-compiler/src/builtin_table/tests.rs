@@ -25,6 +25,7 @@ impl Scalar {
             "bool" => Self::Bool,
             "u32" | "MaybeUninit<u32>" => Self::U32,
             "u64" => Self::U64,
+            "u128" => Self::U128,
             "f32" => Self::F32,
             "f64" => Self::F64,
             _ if text.starts_with('*') => Self::Address,
@@ -37,6 +38,7 @@ impl Scalar {
             Self::Bool => "i1",
             Self::U32 => "i32",
             Self::U64 => "i64",
+            Self::U128 => "i128",
             Self::F32 => "float",
             Self::F64 => "double",
             Self::Address => "ptr",
@@ -141,6 +143,7 @@ fn page() -> String {
         Scalar::U64 => "u64",
         Scalar::F32 => "f32",
         Scalar::F64 => "f64",
+        Scalar::U128 => "u128",
         Scalar::Address => "address",
     };
     for builtin in BUILTINS {

@@ -73,6 +73,11 @@ pub(crate) trait Target {
         Ok(Vec::new())
     }
 
+    /// Whether the target has atomic loads and stores of 128 bits.
+    fn has_wide_atomics(&self) -> bool {
+        false
+    }
+
     /// Whether the code has source lines, for profilers and memory checkers.
     fn names_lines(&self) -> bool;
 

@@ -9,9 +9,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::builtin_table::{PREFIX, WIDE_LOAD, WIDE_STORE};
 use crate::error::CompileError;
 use crate::llvm::pass_lists::INLINE_BODIES;
-use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, TypeKind, Value};
+use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, TypeKind, Value, ValueKind};
 use crate::passes::atomic_builtins::{DEVICE, SYSTEM, WORK_GROUP};
 
 // The numbers of `LLVMAtomicOrdering`.
@@ -58,6 +59,7 @@ pub(crate) fn legalize_for_nvptx(module: &Module<'_>) -> Result<(), CompileError
         change.set_ordering(MONOTONIC);
     }
     rename_scopes(module, &[(WORK_GROUP, "block"), (DEVICE, "device"), (SYSTEM, "")]);
+    assemble_wide(module)?;
     if of_the_system.is_empty() { Ok(()) } else { assemble(module, of_the_system) }
 }
 
@@ -135,6 +137,72 @@ fn function_for(change: Value<'_>) -> Option<(String, String)> {
          \"={register},l,{register},~{{memory}}\"(ptr %p, {of} %v)\n  ret {of} %old\n}}\n"
     );
     Some((name, text))
+}
+
+/// Replaces atomic operations on 128 bits by PTX instructions. An access to two values of 64 bits would be no single one, by the memory
+/// model.
+fn assemble_wide(module: &Module<'_>) -> Result<(), CompileError> {
+    let context = module.context();
+    let operations: Vec<_> = [WIDE_LOAD, WIDE_STORE]
+        .into_iter()
+        .filter_map(|name| module.function(&format!("{PREFIX}{name}")))
+        .filter(|function| function.is_used())
+        .collect();
+    for operation in &operations {
+        for call in operation.calls() {
+            let arguments = call.arguments();
+            // The group, or the device, which includes it.
+            let scope = if arguments.last().and_then(|scope| scope.integer()) == Some(0) { "cta" } else { "gpu" };
+            let (name, text) = wide_function(operation.name(), scope);
+            if module.function(&name).is_none() {
+                module.link(Module::from_text(context, &text, "atomics")?)?;
+            }
+            let Some(function) = module.function(&name) else { continue };
+            function.set_linkage(Linkage::INTERNAL);
+            function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
+            let result = Builder::before(context, call).call(function, &arguments);
+            call.replace_all_uses_with(result);
+            call.erase();
+        }
+    }
+    if operations.is_empty() { Ok(()) } else { module.run(INLINE_BODIES, None, &PassTuning::DEVICE) }
+}
+
+/// The function for a PTX instruction on 128 bits, by name and in LLVM assembly.
+fn wide_function(builtin: &str, scope: &str) -> (String, String) {
+    let name = format!("{builtin}.{scope}");
+    let text = if builtin.ends_with(WIDE_LOAD) {
+        format!(
+            "define i128 @{name}(ptr %p, i32 %scope) {{
+               %halves = call {{ i64, i64 }} asm sideeffect \"{{ .reg .b128 %wide; ld.relaxed.{scope}.b128 %wide, [$2]; mov.b128 {{$0, $1}}, %wide; }}\", \"=l,=l,l,~{{memory}}\"(ptr %p)
+               %low.half = extractvalue {{ i64, i64 }} %halves, 0
+               %high.half = extractvalue {{ i64, i64 }} %halves, 1
+               %low = zext i64 %low.half to i128
+               %high = zext i64 %high.half to i128
+               %shifted = shl nuw i128 %high, 64
+               %value = or disjoint i128 %shifted, %low
+               ret i128 %value
+             }}"
+        )
+    } else {
+        format!(
+            "define void @{name}(ptr %p, i128 %value, i32 %scope) {{
+               %low = trunc i128 %value to i64
+               %shifted = lshr i128 %value, 64
+               %high = trunc nuw i128 %shifted to i64
+               call void asm sideeffect \"{{ .reg .b128 %wide; mov.b128 %wide, {{$1, $2}}; st.relaxed.{scope}.b128 [$0], %wide; }}\", \"l,l,l,~{{memory}}\"(ptr %p, i64 %low, i64 %high)
+               ret void
+             }}"
+        )
+    };
+    (name, text)
+}
+
+/// Whether code for NVIDIA's GPUs has atomic operations on 128 bits.
+pub(crate) fn has_wide_operations(module: &Module<'_>) -> bool {
+    let is_wide = |operand: &Value<'_>| operand.kind() == ValueKind::InlineAsm && operand.print().contains(".b128");
+    let calls = module.functions().into_iter().flat_map(Value::instructions).filter(|of| of.is(Opcode::CALL));
+    calls.into_iter().any(|call| call.operands().last().is_some_and(is_wide))
 }
 
 #[cfg(test)]

@@ -22,3 +22,25 @@ define i1 @oxisycl.early_exits.meet(i32 %items, i32 %number) convergent {
   %all = icmp eq i32 %word, 0
   ret i1 %all
 }
+
+; Barriers that ask, where no meeting does: the word is the same.
+define void @oxisycl.early_exits.begin_passing() convergent {
+  call void @oxisycl.early_exits.begin()
+  ret void
+}
+
+define void @oxisycl.early_exits.pass() convergent {
+  call void @oxisycl.group_barrier()
+  %word = load atomic i32, ptr addrspace(3) @oxisycl_early_exits monotonic, align 4
+  %all = icmp eq i32 %word, 0
+  br i1 %all, label %go, label %ends
+
+ends:
+  call void @oxisycl.early_exits.end()
+  unreachable
+
+go:
+  ret void
+}
+
+declare void @oxisycl.early_exits.end() noreturn

@@ -3,21 +3,30 @@
 //! A work-item that panics ends, and barriers go on without it. An algorithm over the group asks at its barriers whether all came.
 //! Otherwise its result would lack a value and still decide for the whole group. Where some work-items may panic while others go on to a
 //! meeting, words in local memory tell who comes. They are cleared at the start before a barrier. Elsewhere a meeting is a barrier.
+//!
+//! A loop that only the memory of other work-items ends may never end once one of them panicked. In a kernel with such an
+//! [open loop](crate::analyses::open_loops), every barrier asks, too, and ends the others. Barriers of all other kernels ask nothing.
 
-use crate::analyses::uniformity;
+use crate::analyses::{open_loops, uniformity};
 use crate::codegen::Target;
-use crate::codegen::intrinsics::ENDS;
+use crate::codegen::intrinsics::{BARRIERS, ENDS};
 use crate::error::CompileError;
-use crate::llvm::{Attribute, Builder, Linkage, Module, Opcode, PassTuning, Type, Value};
+use crate::llvm::{Attribute, Block, Builder, Linkage, Module, Opcode, PassTuning, Type, Value};
 use crate::passes::panic_names;
 
 const NOTED: &str = include_str!("early_exits.noted.ll");
 const COUNTED: &str = include_str!("early_exits.counted.ll");
 /// The variable for whether a work-item has ended, or how many work-items came.
 pub(crate) const WORD: &str = "oxisycl_early_exits";
+/// The variable for how many work-items there are, and how many came to barriers.
+pub(crate) const PASSED: &str = "oxisycl_early_exits_passed";
 const BEGIN: &str = "oxisycl.early_exits.begin";
 const NOTE: &str = "oxisycl.early_exits.note";
 const MEET: &str = "oxisycl.early_exits.meet";
+const BEGIN_PASSING: &str = "oxisycl.early_exits.begin_passing";
+const PASS: &str = "oxisycl.early_exits.pass";
+/// The function that ends a work-item in `early_exits.*.ll`.
+const END: &str = "oxisycl.early_exits.end";
 /// The builtin at which work-items meet and learn whether all came.
 pub(crate) const MEETING: &str = "oxisycl.meet_group";
 const BARRIER: &str = "oxisycl.group_barrier";
@@ -25,35 +34,61 @@ const BARRIER: &str = "oxisycl.group_barrier";
 const SCRATCH: &str = "oxisycl.group_scratch";
 const CLEAN_UP: &str = "always-inline,function(adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
 
-/// Replaces the meetings of a kernel by barriers and counts. Called once its panics are records and ends of work-items.
+/// Replaces the meetings of a kernel by barriers and counts, and its barriers if they must ask. Called once its panics are records and ends of
+/// work-items.
 pub(crate) fn lower_meetings<'c>(
     module: &Module<'c>,
     kernel: Option<Value<'c>>,
     target: &dyn Target,
 ) -> Result<(), CompileError> {
-    let Some(meeting) = module.function(MEETING) else { return Ok(()) };
+    let barriers: Vec<_> = BARRIERS.iter().filter_map(|name| module.function(name)).flat_map(Value::calls).collect();
+    let asking = kernel
+        .filter(|kernel| may_end_before(module, *kernel, &barriers) && open_loops::has(*kernel))
+        .map(|_| barriers);
+    let meeting = module.function(MEETING);
+    if meeting.is_none() && asking.is_none() {
+        return Ok(());
+    }
     let context = module.context();
     let bodies = target.builtins();
     let action = Type::function(Type::void(context), &[]);
-    let mut text = bodies.text.to_owned();
-    match kernel.filter(|kernel| meeting.is_used() && may_end_before(module, *kernel, meeting)) {
-        Some(kernel) => {
-            let is_noted = target.barriers_see_ends();
-            text += if is_noted { NOTED } else { COUNTED };
-            let first =
-                kernel.blocks()[0].instructions().into_iter().find(|instruction| !instruction.is(Opcode::ALLOCA));
-            if let Some(first) = first {
-                Builder::before(context, first).call(module.declare(BEGIN, action), &[]);
-            }
-            if is_noted {
-                let note = module.declare(NOTE, action);
-                for call in ENDS.iter().filter_map(|name| module.function(name)).flat_map(Value::calls) {
-                    Builder::before(context, call).call(note, &[]);
-                }
-            }
-            meeting.replace_all_uses_with(module.declare(MEET, meeting.held_type()));
+    let begin = |kernel: Value<'c>, name: &str| {
+        let first = kernel.blocks()[0].instructions().into_iter().find(|instruction| !instruction.is(Opcode::ALLOCA));
+        if let Some(first) = first {
+            Builder::before(context, first).call(module.declare(name, action), &[]);
         }
-        None => {
+    };
+    let counting = kernel.filter(|kernel| {
+        meeting.is_some_and(|meeting| meeting.is_used() && may_end_before(module, *kernel, &meeting.calls()))
+    });
+    let is_noted = target.barriers_see_ends();
+    if let Some(kernel) = kernel {
+        if counting.is_some() {
+            begin(kernel, BEGIN);
+        }
+        if asking.is_some() && !(is_noted && counting.is_some()) {
+            begin(kernel, BEGIN_PASSING);
+        }
+    }
+    let mut text = bodies.text.to_owned();
+    if counting.is_some() || asking.is_some() {
+        text += if is_noted { NOTED } else { COUNTED };
+        if is_noted {
+            let note = module.declare(NOTE, action);
+            for call in ENDS.iter().filter_map(|name| module.function(name)).flat_map(Value::calls) {
+                Builder::before(context, call).call(note, &[]);
+            }
+        }
+    }
+    // Those of the source alone: bodies of meetings have barriers of their own.
+    for barrier in asking.into_iter().flatten() {
+        Builder::before(context, barrier).call(module.declare(PASS, action), &[]);
+        barrier.erase();
+    }
+    if let Some(meeting) = meeting {
+        if counting.is_some() {
+            meeting.replace_all_uses_with(module.declare(MEET, meeting.held_type()));
+        } else {
             let barrier = module.declare(BARRIER, action);
             for call in meeting.calls() {
                 Builder::before(context, call).call(barrier, &[]);
@@ -61,9 +96,14 @@ pub(crate) fn lower_meetings<'c>(
                 call.erase();
             }
         }
+        meeting.delete_function();
     }
-    meeting.delete_function();
     let bodies = Module::from_text(context, &text, "early-exits")?;
+    if let Some(end) = bodies.function(END) {
+        let builder = Builder::at_end(context, Block::append(context, end));
+        target.end_work_item(&bodies, &builder);
+        builder.unreachable();
+    }
     for function in bodies.functions().into_iter().filter(|function| !function.is_declaration()) {
         function.set_linkage(Linkage::LINK_ONCE_ODR);
         function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
@@ -73,14 +113,16 @@ pub(crate) fn lower_meetings<'c>(
 }
 
 /// Whether a work-item may end before a meeting that others reach.
-fn may_end_before<'c>(module: &Module<'c>, kernel: Value<'c>, meeting: Value<'c>) -> bool {
+fn may_end_before<'c>(module: &Module<'c>, kernel: Value<'c>, meetings: &[Value<'c>]) -> bool {
     let records = module.functions().into_iter().filter(|of| panic_names::is_record(of.name()));
     let ends = ENDS.iter().filter_map(|name| module.function(name));
     let ends: Vec<_> = records.chain(ends).collect();
     // Behind an address nothing is known of who calls.
     let are_calls = |function: Value<'c>| function.calls().len() == function.users().len();
     let calls: Vec<_> = ends.iter().flat_map(|function| function.calls()).collect();
-    !calls.is_empty() && (!ends.into_iter().all(are_calls) || uniformity::may_diverge(kernel, &calls, &meeting.calls()))
+    !calls.is_empty()
+        && !meetings.is_empty()
+        && (!ends.into_iter().all(are_calls) || uniformity::may_diverge(kernel, &calls, meetings))
 }
 
 /// The largest value that algorithms of a kernel over groups combine, in bytes. Removes the calls that state it.
@@ -196,6 +238,68 @@ mod tests {
             let [added, met, read] =
                 ["atomicrmw add", "barrier", "load atomic"].map(|what| kernel.rfind(what).expect("it is there"));
             assert!(added < met && met < read, "{kernel}");
+        }
+    }
+
+    /// What becomes of a kernel with a barrier, in which a work-item may panic before others loop, with that way out of the loop.
+    fn lowered_barrier(target: &str, is_end: &str) -> String {
+        let context = context();
+        let target = codegen::of(&target.parse().expect("a target")).expect("a target");
+        let (record, end) = (panic_names::RECORD, ENDS[usize::from(!target.barriers_see_ends())]);
+        let barrier = match target.barriers_see_ends() {
+            true => "llvm.nvvm.barrier.cta.sync.all(i32 0)",
+            false => "oxisycl.spirv.barrier()",
+        };
+        let text = format!(
+            "@tile = external addrspace(3) global i32
+            declare void @llvm.nvvm.barrier.cta.sync.all(i32) convergent
+            declare void @oxisycl.spirv.barrier() convergent
+            declare void @{end}() noreturn
+            declare i1 @differs()
+            define internal void @{record}(ptr %l, i32 %s, i64 %k, i64 %a, i64 %b, i64 %c) {{
+                store i32 %s, ptr %l
+                ret void
+            }}
+            define void @kernel(i32 %length) {{
+                %own = call i1 @differs()
+                br i1 %own, label %fails, label %goes
+            fails:
+                call void @{record}(ptr null, i32 0, i64 0, i64 0, i64 0, i64 0)
+                call void @{end}()
+                unreachable
+            goes:
+                call void @{barrier}
+                br label %loop
+            loop:
+                %n = phi i32 [ 0, %goes ], [ %next, %loop ]
+                %next = add i32 %n, 1
+                %left = load i32, ptr addrspace(3) @tile
+                %is_end = icmp eq i32 {is_end}, %length
+                br i1 %is_end, label %done, label %loop
+            done:
+                ret void
+            }}"
+        );
+        let module = module(&context, &text);
+        lower_meetings(&module, module.function("kernel"), &*target).expect("an answer");
+        module.verify("early-exits").expect("a valid module");
+        let kernel = module.to_string();
+        let start = kernel.find("define void @kernel").expect("the kernel");
+        let length = kernel[start..].find("\n}").expect("its end");
+        kernel[start..start + length].to_owned()
+    }
+
+    #[test]
+    fn barriers_ask_for_the_dead_only_before_loops_that_these_could_have_ended() {
+        for (target, n_barriers, n_words) in [("sm_70", 2, 3), ("spirv1.2", 3, 5)] {
+            let kernel = lowered_barrier(target, "%left");
+            let found = ["barrier", "oxisycl_early_exits"].map(|what| count(&kernel, what));
+            assert_eq!((found[0], found[1] >= n_words), (n_barriers, true), "{kernel}");
+            // After the panic's own end, that of the work-items which found it.
+            assert_eq!(count(&kernel, ENDS[usize::from(target != "sm_70")]), 2, "{kernel}");
+            let kernel = lowered_barrier(target, "%next");
+            let found = ["barrier", "oxisycl_early_exits"].map(|what| count(&kernel, what));
+            assert_eq!(found, [1, 0], "{kernel}");
         }
     }
 }

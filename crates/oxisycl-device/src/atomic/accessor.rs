@@ -2,10 +2,10 @@
 
 use oxisycl_types::Id;
 
-use super::{AtomicElement, AtomicInteger, AtomicRef, Relaxed};
+use super::{AtomicElement, AtomicInteger, AtomicRef, AtomicValue, Relaxed};
 use crate::{Accessor, Atomic, InItem};
 
-impl<T: AtomicElement, const D: usize> Accessor<'_, T, D, Atomic> {
+impl<T: AtomicValue, const D: usize> Accessor<'_, T, D, Atomic> {
     /// An element for operations of any order and scope. Its scope is the device.
     ///
     /// ```

@@ -11,6 +11,17 @@ use super::order::code;
 use crate::DeviceCopyable;
 use crate::builtin::{self, is_device_code};
 
+/// A value that an [`AtomicRef`](super::AtomicRef) leads to: an [`AtomicElement`], or a `u128` for relaxed loads and stores alone.
+/// Implemented by this crate only.
+///
+/// # Safety
+/// Loads and stores are atomic with respect to each other.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no atomic operations",
+    note = "use u32, i32, u64, i64, f32 or f64, or u128 for loads and stores"
+)]
+pub unsafe trait AtomicValue: DeviceCopyable {}
+
 /// A number that atomic operations exist for: `u32 i32 u64 i64 f32 f64`, the 64-bit ones where the processor has them.
 /// Implemented by this crate only.
 ///
@@ -20,7 +31,7 @@ use crate::builtin::{self, is_device_code};
     message = "`{Self}` has no atomic operations",
     note = "use u32, i32, u64, i64, f32 or f64"
 )]
-pub unsafe trait AtomicElement: DeviceCopyable + PartialOrd {
+pub unsafe trait AtomicElement: AtomicValue + PartialOrd {
     /// # Safety
     /// For all methods: `pointer` is valid and aligned, and is accessed only atomically at the same time. A load has an order for
     /// loads, a store one for stores.
@@ -186,6 +197,8 @@ macro_rules! integers {
         $t:ty, $bits:ty, $atomic:ty, $load:ident $store:ident $exchange:ident $compare_exchange:ident $add:ident $min:ident
         $max:ident $and:ident $or:ident $xor:ident;
     )*) => { $(
+        // SAFETY: as below.
+        unsafe impl AtomicValue for $t {}
         // SAFETY: every operation is one operation of the standard library's atomic type of the same width, or of the device.
         unsafe impl AtomicElement for $t {
             #[inline(always)]
@@ -263,6 +276,8 @@ integers! {
 
 macro_rules! floats {
     ($($t:ty, $bits:ty, $add:path;)*) => { $(
+        // SAFETY: as below.
+        unsafe impl AtomicValue for $t {}
         // SAFETY: every operation is one operation on the float or on the bits of the same width, or a loop of compare-exchanges on them.
         unsafe impl AtomicElement for $t {
             #[inline(always)]

@@ -37,8 +37,9 @@ mod accessor;
 mod element;
 mod order;
 mod reference;
+mod wide;
 
-pub use element::{AtomicElement, AtomicInteger};
+pub use element::{AtomicElement, AtomicInteger, AtomicValue};
 pub use order::{AcqRel, Acquire, LoadOrder, Order, Relaxed, Release, SeqCst, StoreOrder};
 pub use reference::AtomicRef;
 

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::{AtomicElement, AtomicInteger, LoadOrder, Order, Relaxed, Scope, StoreOrder};
+use super::{AtomicElement, AtomicInteger, AtomicValue, LoadOrder, Order, Relaxed, Scope, StoreOrder};
 use crate::InItem;
 use crate::builtin::is_device_code;
 use crate::item::NotSend;
@@ -53,7 +53,7 @@ impl<T> Clone for AtomicRef<'_, T> {
 }
 impl<T> Copy for AtomicRef<'_, T> {}
 
-impl<'k, T: AtomicElement> AtomicRef<'k, T> {
+impl<'k, T: AtomicValue> AtomicRef<'k, T> {
     /// A reference to what an address leads to, with the scope of the device.
     ///
     /// # Safety
@@ -73,32 +73,10 @@ impl<'k, T: AtomicElement> AtomicRef<'k, T> {
         Self { pointer, scope: Scope::WorkGroup, is_local: true, lifetime: PhantomData }
     }
 
-    /// A reference to this element with a scope that is at least as wide as its own. In local memory a scope wider than the group is that of the
-    /// group.
-    ///
-    /// ```
-    /// use oxisycl::atomic::{Relaxed, Scope};
-    /// use oxisycl::prelude::*;
-    ///
-    /// # fn main() -> oxisycl::Result {
-    /// let total = Buffer::from_vec(vec![0u32])?;
-    /// Queue::default()?.submit(|cg| {
-    ///     let total = cg.access(&total, Atomic);
-    ///     cg.parallel_for(10, move |item| {
-    ///         let total = total.atomic_ref(item, 0).with_scope(Scope::System);
-    ///         assert_eq!(total.scope(), Scope::System);
-    ///         total.fetch_add(1, Relaxed);
-    ///     })
-    /// })?;
-    /// assert_eq!(total.to_vec()?, [10]);
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// Where the element is, and the scope of its operations.
     #[inline(always)]
-    #[must_use]
-    pub fn with_scope(self, scope: Scope) -> Self {
-        let scope = if self.is_local || scope < self.scope { self.scope } else { scope };
-        Self { scope, ..self }
+    pub(super) fn parts(self) -> (*mut T, Scope) {
+        (self.pointer, self.scope)
     }
 
     /// A reference to this element with a narrower scope, of which some devices order less. A wider one is not taken.
@@ -142,8 +120,38 @@ impl<'k, T: AtomicElement> AtomicRef<'k, T> {
 
     /// Whether plain operations are atomic: one thread runs all work-items that can reach the element.
     #[inline(always)]
-    fn is_plain(self) -> bool {
+    pub(super) fn is_plain(self) -> bool {
         self.is_local && !is_device_code()
+    }
+}
+
+impl<T: AtomicElement> AtomicRef<'_, T> {
+    /// A reference to this element with a scope that is at least as wide as its own. In local memory a scope wider than the group is that of the
+    /// group.
+    ///
+    /// ```
+    /// use oxisycl::atomic::{Relaxed, Scope};
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let total = Buffer::from_vec(vec![0u32])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let total = cg.access(&total, Atomic);
+    ///     cg.parallel_for(10, move |item| {
+    ///         let total = total.atomic_ref(item, 0).with_scope(Scope::System);
+    ///         assert_eq!(total.scope(), Scope::System);
+    ///         total.fetch_add(1, Relaxed);
+    ///     })
+    /// })?;
+    /// assert_eq!(total.to_vec()?, [10]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    #[must_use]
+    pub fn with_scope(self, scope: Scope) -> Self {
+        let scope = if self.is_local || scope < self.scope { self.scope } else { scope };
+        Self { scope, ..self }
     }
 
     /// Changes the element by plain operations.

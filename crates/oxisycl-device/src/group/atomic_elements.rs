@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use super::memory::Elements;
 use super::phase::PhaseArguments;
-use crate::atomic::{AtomicElement, AtomicInteger, AtomicRef, Relaxed};
+use crate::atomic::{AtomicElement, AtomicInteger, AtomicRef, AtomicValue, Relaxed};
 use crate::item::NotSend;
 
 /// Lends all elements to all work-items, for atomic operations.
@@ -28,7 +28,7 @@ impl<T> Clone for AtomicElements<'_, T> {
 }
 impl<T> Copy for AtomicElements<'_, T> {}
 
-impl<'p, T: AtomicElement> AtomicElements<'p, T> {
+impl<'p, T: AtomicValue> AtomicElements<'p, T> {
     /// The elements from `first` on, which are accessed atomically only for `'p`.
     #[inline(always)]
     pub(super) fn new(first: *mut T, len: usize) -> Self {
@@ -153,7 +153,7 @@ impl<T: AtomicElement> AtomicElements<'_, T> {
 }
 
 // SAFETY: the elements are accessed atomically only.
-unsafe impl<M: Elements<Element: AtomicElement>> PhaseArguments for Atomically<'_, M> {
+unsafe impl<M: Elements<Element: AtomicValue>> PhaseArguments for Atomically<'_, M> {
     type Lent<'p> = AtomicElements<'p, M::Element>;
     type Raw = (*mut M::Element, usize);
 

@@ -39,6 +39,10 @@ pub unsafe trait PhaseArguments {
     #[doc(hidden)]
     type Raw: Copy;
 
+    /// The most work-items that it can be lent to one element or value at a time, if its type says so.
+    #[doc(hidden)]
+    const MOST: Option<usize> = None;
+
     /// Called once for each phase, with the number of work-items.
     ///
     /// # Panics
@@ -87,11 +91,12 @@ fn too_few_for_rows(elements: usize, items: usize, row: usize) -> ! {
 }
 
 macro_rules! tiles {
-    ($([$($generics:tt)*] $tile:ty, $all:ty, |$this:ident| $whole:expr;)*) => { $(
+    ($([$($generics:tt)*] $tile:ty, $most:expr, $all:ty, |$this:ident| $whole:expr;)*) => { $(
         // SAFETY: each work-item gets the element of its own id.
         unsafe impl<T: DeviceCopyable, $($generics)*> PhaseArguments for &mut $tile {
             type Lent<'p> = &'p mut T;
             type Raw = *mut T;
+            const MOST: Option<usize> = $most;
 
             #[inline(always)]
             #[track_caller]
@@ -130,8 +135,8 @@ macro_rules! tiles {
 }
 
 tiles! {
-    [const N: usize] Tile<'_, T, N>, [T; N], |tile| tile.first().cast_const().cast();
-    [] TileSlice<'_, T>, [T], |slice| core::ptr::slice_from_raw_parts(slice.first(), slice.len());
+    [const N: usize] Tile<'_, T, N>, Some(N), [T; N], |tile| tile.first().cast_const().cast();
+    [] TileSlice<'_, T>, None, [T], |slice| core::ptr::slice_from_raw_parts(slice.first(), slice.len());
 }
 
 // SAFETY: each work-item gets its own value.
@@ -359,12 +364,26 @@ by_parameters! {
     call_6(a: A, b: B, c: C, d: E, e: G, f_: H)
 }
 
+/// The smaller of two numbers, of which each may be missing.
+const fn smaller(a: Option<usize>, b: Option<usize>) -> Option<usize> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if a < b { a } else { b }),
+        (Some(one), None) | (None, Some(one)) => Some(one),
+        (None, None) => None,
+    }
+}
+
 macro_rules! tuples {
     ($($function:ident($($name:ident $index:tt),*))*) => { $(
         // SAFETY: each part is, and they borrow different things.
         unsafe impl<$($name: PhaseArguments),*> PhaseArguments for ($($name,)*) {
             type Lent<'p> = ($($name::Lent<'p>,)*);
             type Raw = ($($name::Raw,)*);
+            const MOST: Option<usize> = {
+                let mut most = None;
+                $(most = smaller(most, $name::MOST);)*
+                most
+            };
 
             #[inline(always)]
             #[track_caller]

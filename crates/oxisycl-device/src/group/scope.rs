@@ -179,6 +179,9 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
     /// # }
     /// ```
     ///
+    /// A tile that is lent as `&mut tile` has at least as many elements as the group work-items. If both numbers are parts of types, the compiler checks
+    /// that.
+    ///
     /// # Panics
     /// If a tile that is lent as `&mut tile` has fewer elements than the group work-items.
     #[inline(always)]
@@ -187,6 +190,21 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
     where
         F: for<'p> Fn(PhaseItem<'p, D>, P::Lent<'p>) + Copy + Send + Sync + 'wg,
     {
+        const {
+            // Zero if the launch decides.
+            let (mut items, mut d) = (1usize, 0);
+            while d < D {
+                items = items.saturating_mul(S::FIXED[d]);
+                d += 1;
+            }
+            assert!(
+                match P::MOST {
+                    Some(most) => items <= most,
+                    None => true,
+                },
+                "a tile that is lent one element to each work-item has fewer elements than the group work-items"
+            );
+        }
         let extent = self.shape.extent();
         let items = size_of_group(extent);
         let raw = arguments.begin(items);

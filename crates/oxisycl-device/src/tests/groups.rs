@@ -137,7 +137,11 @@ fn a_work_item_that_unwinds_leaves_its_id() {
 #[test]
 fn too_little_memory_for_a_phase_is_a_panic() {
     let kernels: Vec<fn() -> Option<[usize; 3]>> = vec![
-        || run([1], Fixed1::<4>, Local::<u32, 3>::new(), |mut group, mut tile| group.for_each(&mut tile, |_, _| {})),
+        || {
+            run([1], Range::new([4]), Local::<u32, 3>::new(), |mut group, mut tile| {
+                group.for_each(&mut tile, |_, _| {})
+            })
+        },
         || run([1], Fixed1::<4>, LocalSlice::<u32>::new(3), |mut group, mut tile| group.for_each(&mut tile, |_, _| {})),
         || {
             run([1], Fixed1::<4>, Local::<u32, 8>::new(), |mut group, mut tile| {

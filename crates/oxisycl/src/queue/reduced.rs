@@ -9,13 +9,16 @@ use oxisycl_device::{AnyBits, DeviceCopyable};
 
 use crate::handler::Handler;
 use crate::reduction::reduction;
-use crate::{Accessor, Buffer, Event, Queue, Read, Result, Write};
+use crate::{Accessor, Buffer, Event, HostCopy, Queue, Read, Result, Write};
 
 /// A value that a reduction makes. It stays on the device, for other commands to use, until [`get`](Self::get) or `.await` asks for it.
 #[derive(Debug)]
 pub struct Reduced<T: DeviceCopyable> {
     value: Buffer<T, 1>,
     event: Event,
+    queue: Queue,
+    /// The way of the value to the host, once `.await` has asked for it.
+    copy: Option<HostCopy<Vec<T>>>,
 }
 
 impl<T: DeviceCopyable> Reduced<T> {
@@ -69,15 +72,25 @@ impl<T: DeviceCopyable> Reduced<T> {
     }
 }
 
-impl<T: DeviceCopyable> Future for Reduced<T> {
+/// Gives what [`get`](Reduced::get) gives. The thread never blocks: the value comes to the host by a copy of its own.
+impl<T: DeviceCopyable + AnyBits> Future for Reduced<T> {
     type Output = Result<T>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Result<T>> {
-        match Pin::new(&mut self.event).poll(context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Ready(Ok(())) => Poll::Ready(self.get()),
+    fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Result<T>> {
+        // No field is structurally pinned: events and copies are `Unpin`.
+        let this = self.get_mut();
+        // An error of the reduction comes before that of the copy, which would only name it as its source.
+        if let Err(error) = task::ready!(Pin::new(&mut this.event).poll(context)) {
+            return Poll::Ready(Err(error));
         }
+        let copy = match &mut this.copy {
+            Some(copy) => copy,
+            None => this.copy.insert(this.queue.copy_to_host(&this.value, vec![T::zeroed()])?),
+        };
+        let value = task::ready!(Pin::new(copy).poll(context));
+        // Who asks once more gets what is in the buffer then.
+        this.copy = None;
+        Poll::Ready(value.map(|value| value[0]))
     }
 }
 
@@ -144,6 +157,6 @@ impl Queue {
                 result.combine(transform(elements.get(item)))
             })
         })?;
-        Ok(Reduced { value, event })
+        Ok(Reduced { value, event, queue: self.clone(), copy: None })
     }
 }

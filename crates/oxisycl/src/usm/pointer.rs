@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use oxisycl_backend::UsmKind;
-use oxisycl_device::atomic::AtomicRef;
-use oxisycl_device::{AtomicElement, DeviceCopyable, InItem};
+use oxisycl_device::atomic::{AtomicRef, AtomicValue};
+use oxisycl_device::{DeviceCopyable, InItem};
 use oxisycl_runtime::memory;
 
 use crate::{Context, Device, Error, Result};
@@ -84,7 +84,7 @@ impl<T: DeviceCopyable> UsmPointer<T> {
     #[inline(always)]
     pub unsafe fn atomic_ref<'k>(self, item: impl InItem<'k>, index: usize) -> AtomicRef<'k, T>
     where
-        T: AtomicElement,
+        T: AtomicValue,
     {
         // SAFETY: the caller's contract.
         unsafe { AtomicRef::from_ptr(item, self.0.add(index)) }

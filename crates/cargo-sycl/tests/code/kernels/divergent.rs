@@ -1,4 +1,4 @@
-//! Kernels over nd-ranges with barriers and algorithms that are proved or refused: those called `refused` have a warning each, the others none.
+//! Kernels over nd-ranges and groups, with barriers and algorithms that are proved or refused: those called `refused` have a warning each, the others none.
 
 use oxisycl::group::nd::NdItem;
 use oxisycl::group::{Fixed1, Local};
@@ -13,6 +13,8 @@ fn main() -> oxisycl::Result {
     let numbers = Buffer::from_vec(vec![1u32; SIZE])?;
     refused(&queue, &numbers)?;
     proved(&queue, &numbers)?;
+    refused_at_group_scope(&queue)?;
+    proved_at_group_scope(&queue, &numbers)?;
     queue.wait()
 }
 
@@ -184,6 +186,40 @@ fn proved(queue: &Queue, numbers: &Buffer<u32, 1>) -> oxisycl::Result {
         for _ in 0..unsafe { tile.get(7) } {
             item.group().barrier();
         }
+    })?;
+    Ok(())
+}
+
+/// Every work-item of a group has variables of its own, so that their addresses differ.
+fn refused_at_group_scope(queue: &Queue) -> oxisycl::Result {
+    queue.parallel_for_work_group(1, Fixed1::<SIZE>, Local::<u32, SIZE>::new(), |mut group, mut tile| {
+        let own = std::hint::black_box(group.linear_id());
+        if (&raw const own) as usize % 256 < 128 {
+            group.for_each(&mut tile, |_, slot| *slot = 1);
+        }
+        group.for_each(&mut tile, |_, slot| *slot += 1);
+    })?;
+    // A comparison of two variables.
+    queue.parallel_for_work_group(1, Fixed1::<SIZE>, Local::<u32, SIZE>::new(), |mut group, mut tile| {
+        let (first, second) = (std::hint::black_box(1u32), std::hint::black_box(2u32));
+        if (&raw const first) < (&raw const second) {
+            group.for_each(&mut tile, |_, slot| *slot = 1);
+        }
+        group.for_each(&mut tile, |_, slot| *slot += 1);
+    })?;
+    Ok(())
+}
+
+/// Addresses within one variable are no secret: an iterator compares them.
+fn proved_at_group_scope(queue: &Queue, numbers: &Buffer<u32, 1>) -> oxisycl::Result {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_work_group(1, Fixed1::<SIZE>, Local::<u32, SIZE>::new(), move |mut group, mut tile| {
+            for step in std::hint::black_box([3u32, 1, 2]).iter().copied() {
+                group.for_each(&mut tile, move |item, slot| *slot = numbers.get(item.global()) + step);
+                group.for_each(&tile, move |item, tile| numbers.set(item.global(), tile[SIZE - 1 - item.local_linear_id()]));
+            }
+        })
     })?;
     Ok(())
 }

@@ -17,6 +17,15 @@ fn main() -> oxisycl::Result {
     barriers_in_a_loop(&queue, &numbers, 3)?;
     barrier_in_a_function(&queue, &numbers, 2)?;
     sums_in_both_arms(&queue, &numbers, 7)?;
+    vote_of_a_group(&queue, &numbers)?;
+    broadcast_of_a_group(&queue, &numbers, 9)?;
+    votes_of_sub_groups(&queue, &numbers)?;
+    ballots_of_sub_groups(&queue, &numbers)?;
+    broadcasts_of_sub_groups(&queue, &numbers)?;
+    shuffles_of_sub_groups(&queue, &numbers)?;
+    shuffles_of_work_items(&queue, &numbers)?;
+    sort_of_a_tile(&queue, &numbers)?;
+    chase_of_indices(&queue, &numbers)?;
     numbers.to_vec()?;
     Ok(())
 }
@@ -140,6 +149,143 @@ fn sums_in_both_arms(queue: &Queue, numbers: &Numbers, limit: u32) -> oxisycl::R
                 item.group().reduce(value, Sum)
             };
             numbers.set(item.global(), sum);
+        })
+    })
+}
+
+/// A vote of all work-items.
+fn vote_of_a_group(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_work_group(4, Fixed1::<ITEMS>, Private::new(false), move |mut group, mut own| {
+            group.for_each(&mut own, move |item, own| *own = numbers.get(item.global()) > 7);
+            let any = group.any(&own);
+            group.for_each((), move |item, ()| numbers.set(item.global(), u32::from(any)));
+        })
+    })
+}
+
+/// One work-item's value for all.
+fn broadcast_of_a_group(queue: &Queue, numbers: &Numbers, from: usize) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_work_group(4, Fixed1::<ITEMS>, Private::new(0u32), move |mut group, mut own| {
+            group.for_each(&mut own, move |item, own| *own = numbers.get(item.global()));
+            let value = group.broadcast(&own, from);
+            group.for_each((), move |item, ()| numbers.set(item.global(), value));
+        })
+    })
+}
+
+/// A vote of each sub-group.
+fn votes_of_sub_groups(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_work_group(4, Fixed1::<ITEMS>, Private::new(false), move |mut group, mut own| {
+            group.for_each(&mut own, move |item, own| *own = numbers.get(item.global()) > 7);
+            group.sub_groups::<32>().all(&mut own);
+            group.for_each(&own, move |item, own| numbers.set(item.global(), u32::from(*own)));
+        })
+    })
+}
+
+/// The bits of each sub-group.
+fn ballots_of_sub_groups(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        let memory = (Private::new(false), Private::new(0u64));
+        cg.parallel_for_work_group(4, Fixed1::<ITEMS>, memory, move |mut group, (mut own, mut bits)| {
+            group.for_each(&mut own, move |item, own| *own = numbers.get(item.global()) > 7);
+            group.sub_groups::<32>().ballot(&own, &mut bits);
+            group.for_each(&bits, move |item, bits| numbers.set(item.global(), *bits as u32));
+        })
+    })
+}
+
+/// The value of one work-item of each sub-group.
+fn broadcasts_of_sub_groups(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_work_group(4, Fixed1::<ITEMS>, Private::new(0u32), move |mut group, mut own| {
+            group.for_each(&mut own, move |item, own| *own = numbers.get(item.global()));
+            group.sub_groups::<32>().broadcast(&mut own, 3);
+            group.for_each(&own, move |item, own| numbers.set(item.global(), *own));
+        })
+    })
+}
+
+/// Values that change places within sub-groups, twice.
+fn shuffles_of_sub_groups(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_work_group(4, Fixed1::<ITEMS>, Private::new(0u32), move |mut group, mut own| {
+            group.for_each(&mut own, move |item, own| *own = numbers.get(item.global()));
+            group.sub_groups::<32>().permute_by_xor(&mut own, 5);
+            group.sub_groups::<32>().shift_left(&mut own, 1);
+            group.for_each(&own, move |item, own| numbers.set(item.global(), *own));
+        })
+    })
+}
+
+/// The same by work-items of an nd-range, with a ballot.
+fn shuffles_of_work_items(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_nd_range((256, Fixed1::<ITEMS>), (), move |mut item, ()| {
+            let value = numbers.get(item.global());
+            let mut group = item.group();
+            let mut sub_group = group.sub_group::<32>();
+            let other = sub_group.permute_by_xor(value, 5);
+            let bits = sub_group.ballot(other > value) as u32;
+            numbers.set(item.global(), other ^ bits);
+        })
+    })
+}
+
+/// A bitonic network, whose loops are counted. Its indices are checked, so that it may panic.
+fn sort_of_a_tile(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        let memory = (Local::<u32, ITEMS>::new(), Local::<u32, ITEMS>::new());
+        cg.parallel_for_work_group(4, Fixed1::<ITEMS>, memory, move |mut group, (mut from, mut to)| {
+            group.for_each(&mut from, move |item, slot| *slot = numbers.get(item.global()));
+            let mut sorted = 1;
+            while sorted < ITEMS {
+                let mut distance = sorted;
+                sorted *= 2;
+                while distance > 0 {
+                    group.for_each((&from, &mut to), move |item, (from, to)| {
+                        let own = item.local_linear_id();
+                        assert!(from[own] != 77, "an unlucky number");
+                        let [a, b] = [from[own], from[(own ^ distance) % ITEMS]];
+                        *to = if (own & distance == 0) == (own & sorted == 0) { a.min(b) } else { a.max(b) };
+                    });
+                    std::mem::swap(&mut from, &mut to);
+                    distance /= 2;
+                }
+            }
+            group.for_each(&from, move |item, from| numbers.set(item.global(), from[item.local_linear_id()]));
+        })
+    })
+}
+
+/// A loop that only what other work-items wrote ends.
+fn chase_of_indices(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_work_group(4, Fixed1::<ITEMS>, Local::<u32, ITEMS>::new(), move |mut group, mut next| {
+            group.for_each(&mut next, move |item, next| {
+                let number = numbers.get(item.global());
+                assert!(number != 77, "an unlucky number");
+                *next = number % (item.local_linear_id() as u32 + 1);
+            });
+            group.for_each(&next, move |item, next| {
+                let mut at = item.local_linear_id() % ITEMS;
+                while at != 0 {
+                    at = next[at] as usize % ITEMS;
+                }
+                numbers.set(item.global(), next[at]);
+            });
         })
     })
 }

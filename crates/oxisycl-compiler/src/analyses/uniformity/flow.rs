@@ -7,8 +7,8 @@ use crate::llvm::{Block, Opcode, Value};
 /// The blocks of a function, by number, with their successors on paths to a return.
 ///
 /// A block from which no way leads to a return ends the work-item: a panic is there, or a loop without end.
-pub(super) struct Flow<'c> {
-    pub(super) blocks: Vec<Block<'c>>,
+pub(crate) struct Flow<'c> {
+    pub(crate) blocks: Vec<Block<'c>>,
     numbers: FxHashMap<Block<'c>, usize>,
     successors: Vec<Vec<usize>>,
     /// Whether a path leads from the block to a return.
@@ -18,7 +18,7 @@ pub(super) struct Flow<'c> {
 }
 
 impl<'c> Flow<'c> {
-    pub(super) fn of(function: Value<'c>) -> Self {
+    pub(crate) fn of(function: Value<'c>) -> Self {
         let blocks = function.blocks();
         let numbers: FxHashMap<Block<'c>, usize> = blocks.iter().enumerate().map(|(n, block)| (*block, n)).collect();
         let successors: Vec<Vec<usize>> =
@@ -28,30 +28,45 @@ impl<'c> Flow<'c> {
     }
 
     /// The number of a block.
-    pub(super) fn number(&self, block: Block<'c>) -> usize {
+    pub(crate) fn number(&self, block: Block<'c>) -> usize {
         self.numbers[&block]
     }
 
+    /// The blocks that may run next after a block.
+    pub(crate) fn successors(&self, block: usize) -> &[usize] {
+        &self.successors[block]
+    }
+
+    /// The blocks that may run next before a block.
+    pub(crate) fn predecessors(&self, block: usize) -> impl Iterator<Item = usize> {
+        (0..self.blocks.len()).filter(move |before| self.successors[*before].contains(&block))
+    }
+
+    /// Whether a path leads from the block to a return.
+    pub(crate) fn returns(&self, block: usize) -> bool {
+        self.returns[block]
+    }
+
     /// Whether the block has more than one successor.
-    pub(super) fn has_several_successors(&self, block: usize) -> bool {
+    pub(crate) fn has_several_successors(&self, block: usize) -> bool {
         let next = &self.successors[block];
         next.iter().any(|other| *other != next[0])
     }
 
     /// The block where paths from the end of a block reconverge, if two or more of them lead to a return.
-    pub(super) fn meeting(&self, block: usize) -> Option<usize> {
+    pub(crate) fn meeting(&self, block: usize) -> Option<usize> {
         let mut next = self.successors[block].iter().filter(|next| self.returns[**next]);
         let first = next.next();
         self.meets[block].filter(|_| next.any(|other| Some(other) != first))
     }
 
     /// The blocks that may run after a block before its paths reconverge. The block itself is among them if a path leads back to it.
-    pub(super) fn between(&self, block: usize) -> Vec<usize> {
+    pub(crate) fn between(&self, block: usize) -> Vec<usize> {
         self.behind_until(block, self.meets[block])
     }
 
     /// The blocks that may run after a block. The block itself is among them if a path leads back to it.
-    pub(super) fn behind(&self, block: usize) -> Vec<usize> {
+    pub(crate) fn behind(&self, block: usize) -> Vec<usize> {
         self.behind_until(block, None)
     }
 

@@ -24,7 +24,7 @@ use crate::origin;
 use crate::passes::thread_coarsening;
 pub(crate) use computing::COMPUTE;
 use computing::{called_function, computes};
-use flow::Flow;
+pub(crate) use flow::Flow;
 
 /// The builtin that marks a place.
 const CONVERGENCE: &str = "oxisycl.prove_convergence";
@@ -371,7 +371,7 @@ fn compared<'c>(first: Value<'c>, second: Value<'c>) -> State {
 }
 
 /// Whether the address of a variable escapes, so that not all accesses are seen.
-fn escapes(variable: Value<'_>) -> bool {
+pub(crate) fn escapes(variable: Value<'_>) -> bool {
     let (mut seen, mut queue) = (FxHashSet::default(), vec![variable]);
     while let Some(address) = queue.pop() {
         for user in address.users() {

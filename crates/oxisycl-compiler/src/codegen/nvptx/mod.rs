@@ -8,6 +8,7 @@ use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
 use crate::error::CompileError;
 use crate::kernel::Kernel;
 use crate::llvm::{Builder, Codegen, Machine, Module, Type, Value};
+use crate::passes::atomics;
 use crate::toolchain::Toolchain;
 
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
@@ -30,6 +31,8 @@ const MAX_PARAMETERS: usize = 32_764;
 const MAX_SMALL_PARAMETERS: usize = 4352;
 /// The version of PTX with large parameters, of CUDA 12.1. Code that needs it names it, so that an older driver's error names it, too.
 const LARGE_PARAMETERS: &str = "+ptx81";
+/// The version of PTX with values of 128 bits, of CUDA 12.3. Devices whose drivers are older lack the aspect that such kernels need.
+const WIDE_VALUES: &str = "+ptx83";
 
 pub(crate) struct Nvptx {
     processor: String,
@@ -97,6 +100,10 @@ impl Target for Nvptx {
         builder.call(exit, &[]);
     }
 
+    fn has_wide_atomics(&self) -> bool {
+        true
+    }
+
     fn names_lines(&self) -> bool {
         true
     }
@@ -108,7 +115,13 @@ impl Target for Nvptx {
         _toolchain: &Toolchain,
     ) -> Result<Vec<u8>, CompileError> {
         let parameters = LAUNCH_SIZE.next_multiple_of(arguments.align) + arguments.size;
-        let version = if parameters > MAX_SMALL_PARAMETERS { LARGE_PARAMETERS.max(self.version) } else { self.version };
+        let mut version = self.version;
+        if parameters > MAX_SMALL_PARAMETERS {
+            version = version.max(LARGE_PARAMETERS);
+        }
+        if atomics::has_wide_operations(module) {
+            version = version.max(WIDE_VALUES);
+        }
         // A new machine each time: it counts calls, and the numbers are in the text.
         let machine = Machine::new(TRIPLE, &self.processor, version)?;
         machine.emit(module, Codegen::Assembly)

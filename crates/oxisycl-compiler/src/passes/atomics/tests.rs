@@ -92,3 +92,29 @@ const GOLDEN_ATOMICS: &[(&str, &str)] = &[
         "fence.acq_rel.cta atom.global.add.u32 fence.acq_rel.cta",
     ),
 ];
+
+#[test]
+fn loads_and_stores_of_128_bits_are_one_instruction() {
+    for (scope, expected) in [(0, "cta"), (1, "gpu")] {
+        let context = context();
+        let text = format!(
+            "declare i128 @oxisycl.atomic_load_u128(ptr, i32)
+            declare void @oxisycl.atomic_store_u128(ptr, i128, i32)
+            define void @f(ptr %p, ptr %q) {{
+                %value = call i128 @oxisycl.atomic_load_u128(ptr %p, i32 {scope})
+                %more = add i128 %value, 1
+                call void @oxisycl.atomic_store_u128(ptr %q, i128 %more, i32 {scope})
+                ret void
+            }}"
+        );
+        let module = module(&context, &text);
+        assert!(!has_wide_operations(&module));
+        legalize_for_nvptx(&module).expect("it is legalised");
+        assert!(has_wide_operations(&module));
+        let code = ptx(&module);
+        for instruction in [format!("ld.relaxed.{expected}.b128"), format!("st.relaxed.{expected}.b128")] {
+            assert_eq!(code.matches(&instruction).count(), 1, "{code}");
+        }
+        assert!(!code.contains("call"), "{code}");
+    }
+}

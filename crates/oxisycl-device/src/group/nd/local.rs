@@ -3,11 +3,12 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use crate::DeviceCopyable;
 use crate::advice::AnyBits;
+use crate::atomic::AtomicValue;
 use crate::group::AtomicElements;
 use crate::group::memory::{Elements, GroupArguments, Local, LocalSlice};
 use crate::item::{Brand, NotSend};
-use crate::{AtomicElement, DeviceCopyable};
 
 /// Memory that a launch over an nd-range gives each group: [`Local`], [`LocalSlice`], `()`, and tuples of up to six of them. Implemented by this
 /// crate only.
@@ -124,7 +125,7 @@ impl<'wi, T: DeviceCopyable> LocalAccessor<'wi, T> {
     #[inline(always)]
     pub unsafe fn atomically(self) -> AtomicElements<'wi, T>
     where
-        T: AtomicElement,
+        T: AtomicValue,
     {
         AtomicElements::new(self.first, self.len)
     }

@@ -3,3 +3,4 @@
 pub(crate) mod litmus;
 pub(crate) mod local;
 pub(crate) mod references;
+pub(crate) mod wide;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{self, Poll, Wake, Waker};
 
 use oxisycl::observe::counters;
+use oxisycl::operator::Sum;
 use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
 use oxisycl::usm::UsmSlice;
@@ -220,9 +221,11 @@ fn row_8_08_await_never_blocks_the_thread(env: &Env) {
         let hold = Hold::writing(env, way, &queue, &buffer);
         let mut event = update(&queue, &buffer, |x| x + 1);
         let mut copy = queue.copy_to_host(&buffer, vec![0; 8]).unwrap();
+        let mut sum = queue.reduce(&buffer, Sum).unwrap();
         let counting = Arc::new(Counting::default());
         let waker = Waker::from(counting.clone());
         assert!(poll(&mut event, &waker).is_pending() && poll(&mut copy, &waker).is_pending());
+        assert!(poll(&mut sum, Waker::noop()).is_pending());
         assert_eq!(counting.0.load(Ordering::SeqCst), 0);
         let last = copy.event().clone();
         hold.open();
@@ -232,6 +235,22 @@ fn row_8_08_await_never_blocks_the_thread(env: &Env) {
         }
         assert!(matches!(poll(&mut event, &waker), Poll::Ready(Ok(()))));
         assert!(matches!(poll(&mut copy, &waker), Poll::Ready(Ok(data)) if data[7] == 8));
+        // A command that is held back writes the result: who read it at once would wait for that.
+        sum.event().wait().unwrap();
+        let hold = Hold::writing(env, way, &queue, sum.buffer());
+        assert!(poll(&mut sum, &waker).is_pending());
+        hold.open();
+        let value = loop {
+            match poll(&mut sum, &waker) {
+                Poll::Ready(value) => break value,
+                Poll::Pending => std::thread::yield_now(),
+            }
+        };
+        assert_eq!(value.unwrap(), 36);
+        // Who asks once more gets it again.
+        while poll(&mut sum, &waker).is_pending() {
+            std::thread::yield_now();
+        }
     }
 }
 

@@ -19,6 +19,7 @@ tests![
     values_of_f64,
     values_of_a_users_type,
     operands_keep_their_order,
+    groups_of_the_devices_largest_size,
     groups_of_two_and_three_dimensions_follow_their_linear_ids,
     votes_are_of_all_work_items,
     any_work_items_value_is_broadcast,
@@ -198,6 +199,56 @@ fn operands_keep_their_order(env: &Env) {
         submitted.unwrap().wait().unwrap();
         let expected: Vec<_> = (0..size as u32).map(|id| [0, id + 1]).collect();
         assert_eq!(output.to_vec().unwrap(), expected);
+    }
+}
+
+/// Drivers for CPUs take groups of several thousand work-items.
+fn groups_of_the_devices_largest_size(env: &Env) {
+    let info = env.device().info();
+    let size = info.max_work_group_size.min(info.max_work_item_sizes[2]).min(1 << 14);
+    let output = Buffer::from_vec(vec![[0u64; 8]; 2 * size]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let output = cg.access(&output, Write);
+        let memory = (Private::new(0u64), Private::new(0u64), Private::new(false), Private::new(0u64));
+        cg.parallel_for_work_group(
+            2,
+            Range::new([size]),
+            memory,
+            move |mut group, (mut a, mut b, mut holds, mut bits)| {
+                group.for_each((&mut a, &mut b, &mut holds), move |item, (a, b, holds)| {
+                    let id = item.local_linear_id();
+                    (*a, *b, *holds) = (item.global().index() as u64 + 1, id as u64, id == size - 1);
+                });
+                let own = |a: u64, b: u64| a.wrapping_mul(3).wrapping_add(b);
+                let all = [
+                    group.reduce(&a, Sum),
+                    group.reduce(&a, own),
+                    group.broadcast(&b, size - 1),
+                    u64::from(group.any(&holds)) + 2 * u64::from(group.all(&holds)),
+                    group.inclusive_scan(&mut a, Sum),
+                ];
+                group.sub_groups::<32>().ballot(&holds, &mut bits);
+                group.sub_groups::<32>().shift_left(&mut b, 1);
+                group.for_each((&a, &b, &bits), move |item, (a, b, bits)| {
+                    output.set(item.global(), [all[0], all[1], all[2], all[3], all[4], *a, *b, *bits]);
+                });
+            },
+        )
+    });
+    submitted.unwrap().wait().unwrap();
+    let found = output.to_vec().unwrap();
+    for group in 0..2 {
+        let values: Vec<u64> = (0..size).map(|i| (group * size + i) as u64 + 1).collect();
+        let sums = scanned(&values, |a, b| a + b);
+        let own = scanned(&values, |a, b| a.wrapping_mul(3).wrapping_add(b));
+        let any = 1 + 2 * u64::from(size == 1);
+        for i in 0..size {
+            let from = if i % 32 == 31 || i + 1 == size { i } else { i + 1 };
+            let bits = if i / 32 == (size - 1) / 32 { 1 << ((size - 1) % 32) } else { 0 };
+            let expected =
+                [sums[size - 1], own[size - 1], size as u64 - 1, any, sums[size - 1], sums[i], from as u64, bits];
+            assert_eq!(found[group * size + i], expected, "work-item {i} of group {group} of {size}");
+        }
     }
 }
 

@@ -10,6 +10,16 @@ use crate::harness::{Env, tests};
 tests![
     tiles_and_slices_are_reduced_together,
     tiles_and_slices_are_scanned_together,
+    elements_of_u8,
+    elements_of_i8,
+    elements_of_u16,
+    elements_of_i16,
+    elements_of_u32,
+    elements_of_i32,
+    elements_of_u64,
+    elements_of_i64,
+    elements_of_f32,
+    elements_of_f64,
     sums_of_floats_are_scanned_in_the_documented_order,
     results_beyond_the_elements_stay,
     fewer_results_than_elements_are_a_panic,
@@ -97,22 +107,17 @@ where
     O: Operator<T> + 'static,
 {
     let combine = |a, b| operator.combine(a, b);
-    let mut left = None;
+    let mut before = first;
     let mut expected = Vec::new();
     for values in values.chunks(N) {
-        let before = left.map_or(first, |left| combine(first, left));
         let of_piece = scanned(values, combine);
-        let exclusive = (0..values.len()).map(|i| if i == 0 { before } else { combine(before, of_piece[i - 1]) });
-        expected.extend(exclusive);
-        let total = of_piece[values.len() - 1];
-        left = Some(left.map_or(total, |left| combine(left, total)));
+        expected.extend((0..values.len()).map(|i| if i == 0 { before } else { combine(before, of_piece[i - 1]) }));
+        before = combine(before, of_piece[values.len() - 1]);
     }
-    let expected: Vec<[T; 2]> = in_pieces(values, N, combine)
-        .into_iter()
-        .zip(expected)
-        .map(|(inclusive, exclusive)| [inclusive, exclusive])
-        .collect();
-    assert_eq!(scans::<N, T, O>(env, values, operator, first), expected, "{} values by groups of {N}", values.len());
+    let found = scans::<N, T, O>(env, values, operator, first);
+    for (i, (inclusive, exclusive)) in in_pieces(values, N, combine).into_iter().zip(expected).enumerate() {
+        assert_eq!(found[i], [inclusive, exclusive], "element {i} of {} by groups of {N}", values.len());
+    }
 }
 
 fn tiles_and_slices_are_scanned_together(env: &Env) {
@@ -125,6 +130,79 @@ fn tiles_and_slices_are_scanned_together(env: &Env) {
         let bytes: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
         both_scans::<40, _, _>(env, &bytes, |a: u8, b: u8| a & 0xf0 | b & 15, 3);
     }
+}
+
+/// Compares a reduction of elements by groups of `N`, and both scans, with what the documentation says of them.
+fn all_forms<const N: usize, T, O>(env: &Env, value: impl Fn(usize) -> T, operator: O, first: T)
+where
+    T: DeviceCopyable + bytemuck::AnyBitPattern + PartialEq + std::fmt::Debug,
+    O: Operator<T> + 'static,
+{
+    for len in [1, 31, 32, 33, 255, 256, 1000] {
+        let values: Vec<T> = (0..len).map(&value).collect();
+        both_scans::<N, _, _>(env, &values, operator, first);
+        let (input, output) =
+            (Buffer::from_vec(values.clone()).unwrap(), Buffer::from_vec(vec![first; 2 * N]).unwrap());
+        let submitted = env.queue().submit(|cg| {
+            let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+            cg.parallel_for_work_group(2, Fixed1::<N>, LocalSlice::<T>::new(len), move |mut group, mut slice| {
+                let view = input.view(group.uniform());
+                group.for_each(Shares(&mut slice), move |_, share| {
+                    for (i, place) in share {
+                        *place = *view.at(i);
+                    }
+                });
+                let all = group.joint_reduce(&slice, first, operator);
+                group.for_each((), move |item, ()| output.set(item.global(), all));
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        // The share of each work-item, of which the first one begins with `first`.
+        let shares: Vec<T> = (0..N.min(len))
+            .map(|id| {
+                let share = values.iter().skip(id).step_by(N).copied();
+                let first = (id == 0).then_some(first);
+                first.into_iter().chain(share).reduce(|a, b| operator.combine(a, b)).unwrap()
+            })
+            .collect();
+        let all = *scanned(&shares, |a, b| operator.combine(a, b)).last().unwrap();
+        assert_eq!(output.to_vec().unwrap(), vec![all; 2 * N], "{len} values by groups of {N}");
+    }
+}
+
+macro_rules! integers {
+    ($($name:ident: $t:ty,)*) => { $(
+        fn $name(env: &Env) {
+            let value = |i: usize| (i as $t).wrapping_mul(37).wrapping_add(11);
+            all_forms::<64, _, _>(env, value, Sum, 5);
+            // An operator of the user: the larger number, but for its last bit, which counts odd numbers.
+            let own = |a: $t, b: $t| a.max(b) & !1 | (a ^ b) & 1;
+            all_forms::<40, _, _>(env, value, own, 3);
+        }
+    )* };
+}
+
+integers! {
+    elements_of_u8: u8,
+    elements_of_i8: i8,
+    elements_of_u16: u16,
+    elements_of_i16: i16,
+    elements_of_u32: u32,
+    elements_of_i32: i32,
+    elements_of_u64: u64,
+    elements_of_i64: i64,
+}
+
+fn elements_of_f32(env: &Env) {
+    let value = |i: usize| (i as f32 * 0.37 + 0.1) * if i.is_multiple_of(3) { -1.0e3 } else { 1.0 };
+    all_forms::<64, _, _>(env, value, Sum, 0.3);
+    all_forms::<40, _, _>(env, value, |a: f32, b: f32| (a + b) * 0.5, 0.3);
+}
+
+fn elements_of_f64(env: &Env) {
+    let value = |i: usize| (i as f64 * 0.37 + 0.1) * if i.is_multiple_of(3) { -1.0e7 } else { 1.0 };
+    all_forms::<64, _, _>(env, value, Sum, 0.3);
+    all_forms::<40, _, _>(env, value, |a: f64, b: f64| (a + b) * 0.5, 0.3);
 }
 
 fn sums_of_floats_are_scanned_in_the_documented_order(env: &Env) {

@@ -5,5 +5,6 @@ pub(crate) mod deaths;
 pub(crate) mod errors;
 pub(crate) mod joint;
 pub(crate) mod memory;
+pub(crate) mod panics;
 pub(crate) mod phases;
 pub(crate) mod sub_groups;

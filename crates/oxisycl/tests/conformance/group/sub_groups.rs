@@ -1,10 +1,10 @@
 //! Algorithms over sub-groups of each size that a kernel may name.
 
 use oxisycl::group::{Private, Shape};
-use oxisycl::operator::{Operator, Sum};
+use oxisycl::operator::{Identity, Operator, Sum};
 use oxisycl::prelude::*;
 
-use super::algorithms::scanned;
+use super::algorithms::{scanned, sizes};
 use crate::harness::{Env, tests};
 
 tests![
@@ -13,6 +13,16 @@ tests![
     sub_groups_of_16,
     sub_groups_of_32,
     sub_groups_of_64,
+    sub_groups_of_u8,
+    sub_groups_of_i8,
+    sub_groups_of_u16,
+    sub_groups_of_i16,
+    sub_groups_of_u32,
+    sub_groups_of_i32,
+    sub_groups_of_u64,
+    sub_groups_of_i64,
+    sub_groups_of_f32,
+    sub_groups_of_f64,
     votes_of_sub_groups_of_8,
     votes_of_sub_groups_of_32,
     votes_of_sub_groups_of_64,
@@ -24,17 +34,24 @@ tests![
 const SIZES: [usize; 6] = [1, 31, 32, 33, 100, 256];
 
 /// Each work-item's value after each of the operations.
-type Results = [u64; 9];
+type Results<T> = [T; 9];
 
-fn operations<const W: usize>(env: &Env) {
-    let own = |a: u64, b: u64| a.wrapping_mul(3).wrapping_add(b);
-    for size in SIZES {
-        let values: Vec<u64> = (0..2 * size as u64).map(|i| i * i + 1).collect();
+/// Runs every operation over sub-groups of `W` work-items, in groups of each size, and holds the values against the model, bit by bit.
+#[track_caller]
+fn operations<const W: usize, T, O>(env: &Env, sizes: &[usize], of: Values<T, impl Fn(usize) -> T, O>)
+where
+    T: DeviceCopyable + bytemuck::AnyBitPattern + Default + std::fmt::Debug,
+    O: Operator<T> + 'static,
+    Sum: Identity<T>,
+{
+    let Values { value, own, first, bits } = of;
+    for &size in sizes {
+        let values: Vec<T> = (0..2 * size).map(&value).collect();
         let (input, output) =
-            (Buffer::from_vec(values.clone()).unwrap(), Buffer::from_vec(vec![Results::default(); 2 * size]).unwrap());
+            (Buffer::from_vec(values.clone()).unwrap(), Buffer::from_vec(vec![[T::default(); 9]; 2 * size]).unwrap());
         let submitted = env.queue().submit(|cg| {
             let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
-            let memory = (Private::new(0u64), Private::new(0u32), Private::new(Results::default()));
+            let memory = (Private::new(T::default()), Private::new(0u32), Private::new([T::default(); 9]));
             cg.parallel_for_work_group(
                 2,
                 Range::new([size]),
@@ -48,7 +65,7 @@ fn operations<const W: usize>(env: &Env) {
                             0 => sub_groups.reduce(&mut value, own),
                             1 => sub_groups.inclusive_scan(&mut value, own),
                             2 => sub_groups.exclusive_scan(&mut value, Sum),
-                            3 => sub_groups.exclusive_scan_from(&mut value, 5, own),
+                            3 => sub_groups.exclusive_scan_from(&mut value, first, own),
                             4 => sub_groups.shift_left(&mut value, 3),
                             5 => sub_groups.shift_right(&mut value, 1),
                             6 => sub_groups.permute_by_xor(&mut value, 5),
@@ -66,30 +83,43 @@ fn operations<const W: usize>(env: &Env) {
         for (group, values) in values.chunks(size).enumerate() {
             for (number, values) in values.chunks(W).enumerate() {
                 let of_own = blocks(values, |a, b| own.combine(a, b));
-                let of_sum = blocks(values, |a, b| a + b);
+                let of_sum = blocks(values, |a, b| Sum.combine(a, b));
                 for (lane, &value) in values.iter().enumerate() {
                     let from = |lane: usize| values.get(lane).copied().unwrap_or(value);
                     let item = number * W + lane;
-                    let expected: Results = [
+                    let expected: Results<T> = [
                         of_own[values.len() - 1],
                         of_own[lane],
-                        if lane == 0 { 0 } else { of_sum[lane - 1] },
-                        if lane == 0 { 5 } else { own(5, of_own[lane - 1]) },
+                        if lane == 0 { Sum.identity() } else { of_sum[lane - 1] },
+                        if lane == 0 { first } else { own.combine(first, of_own[lane - 1]) },
                         from(lane + 3),
                         from(lane.wrapping_sub(1)),
                         from(lane ^ 5),
                         from(item * 7 % 67),
                         from(2),
                     ];
-                    assert_eq!(found[group * size + item], expected, "{W}: group {group} of {size}, item {item}");
+                    let found = found[group * size + item];
+                    assert_eq!(
+                        found.map(&bits),
+                        expected.map(&bits),
+                        "{W}: group {group} of {size}, item {item}: {found:?}, {expected:?}"
+                    );
                 }
             }
         }
     }
 }
 
+/// What operations are tried with.
+struct Values<T, V, O> {
+    value: V,
+    own: O,
+    first: T,
+    bits: fn(T) -> u128,
+}
+
 /// The scan of a sub-group, which is one block however large it is.
-fn blocks(values: &[u64], combine: impl Fn(u64, u64) -> u64) -> Vec<u64> {
+fn blocks<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> Vec<T> {
     if values.len() <= 32 {
         return scanned(values, combine);
     }
@@ -105,24 +135,65 @@ fn blocks(values: &[u64], combine: impl Fn(u64, u64) -> u64) -> Vec<u64> {
     now
 }
 
+/// Operations over 64-bit numbers by an operator that does not commute.
+fn of_u64<const W: usize>(env: &Env) {
+    let own = |a: u64, b: u64| a.wrapping_mul(3).wrapping_add(b);
+    let value = |i: usize| (i * i + 1) as u64;
+    operations::<W, _, _>(env, &SIZES, Values { value, own, first: 5, bits: u128::from });
+}
+
+macro_rules! integers {
+    ($($name:ident: $t:ty,)*) => { $(
+        fn $name(env: &Env) {
+            // Neither commutes: the later value, unless it is even.
+            let own = |a: $t, b: $t| if b & 1 == 1 { b } else { a };
+            let value = |i: usize| (i as $t).wrapping_mul(37).wrapping_add(11);
+            operations::<32, _, _>(env, &sizes(env), Values { value, own, first: 5, bits: |x: $t| x as u128 });
+        }
+    )* };
+}
+
+integers! {
+    sub_groups_of_u8: u8,
+    sub_groups_of_i8: i8,
+    sub_groups_of_u16: u16,
+    sub_groups_of_i16: i16,
+    sub_groups_of_u32: u32,
+    sub_groups_of_i32: i32,
+    sub_groups_of_u64: u64,
+    sub_groups_of_i64: i64,
+}
+
+fn sub_groups_of_f32(env: &Env) {
+    let value = |i: usize| (i as f32 * 0.37 + 0.1) * if i.is_multiple_of(3) { -1.0e3 } else { 1.0 };
+    let (own, bits) = (|a: f32, b: f32| a + b * 0.5, |x: f32| u128::from(x.to_bits()));
+    operations::<32, _, _>(env, &sizes(env), Values { value, own, first: 0.3, bits });
+}
+
+fn sub_groups_of_f64(env: &Env) {
+    let value = |i: usize| (i as f64 * 0.37 + 0.1) * if i.is_multiple_of(3) { -1.0e7 } else { 1.0 };
+    let (own, bits) = (|a: f64, b: f64| a + b * 0.5, |x: f64| u128::from(x.to_bits()));
+    operations::<32, _, _>(env, &sizes(env), Values { value, own, first: 0.3, bits });
+}
+
 fn sub_groups_of_1(env: &Env) {
-    operations::<1>(env);
+    of_u64::<1>(env);
 }
 
 fn sub_groups_of_8(env: &Env) {
-    operations::<8>(env);
+    of_u64::<8>(env);
 }
 
 fn sub_groups_of_16(env: &Env) {
-    operations::<16>(env);
+    of_u64::<16>(env);
 }
 
 fn sub_groups_of_32(env: &Env) {
-    operations::<32>(env);
+    of_u64::<32>(env);
 }
 
 fn sub_groups_of_64(env: &Env) {
-    operations::<64>(env);
+    of_u64::<64>(env);
 }
 
 fn votes<const W: usize>(env: &Env) {

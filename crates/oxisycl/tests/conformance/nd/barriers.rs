@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use oxisycl::atomic::Scope;
 use oxisycl::group::nd::NdItem;
 use oxisycl::group::{Fixed1, Fixed2, Local, LocalSlice};
 use oxisycl::prelude::*;
@@ -23,6 +24,7 @@ tests![
     a_kernel_without_barriers,
     work_items_at_a_barrier_hold_back_no_others,
     global_memory_is_visible_behind_a_barrier,
+    barriers_of_every_scope_are_of_the_whole_group,
     a_panic_between_barriers_names_its_work_item,
     a_panic_in_the_last_work_item,
     the_queue_goes_on_after_a_panic,
@@ -404,6 +406,36 @@ fn panicking(env: &Env, at: usize, barrier: usize) -> oxisycl::Error {
     let error = event.unwrap().wait().unwrap_err();
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     error
+}
+
+/// A scope narrower than the group orders no less: local memory is exchanged between work-items that are far from each other.
+fn barriers_of_every_scope_are_of_the_whole_group(env: &Env) {
+    const SIZE: usize = 96;
+    const ROUNDS: usize = 5;
+    for scope in [Scope::SubGroup, Scope::WorkGroup, Scope::Device, Scope::System] {
+        let numbers = Buffer::from_vec(iota(4 * SIZE)).unwrap();
+        let submitted = env.queue().submit(|cg| {
+            let numbers = cg.access(&numbers, ReadWrite);
+            cg.parallel_for_nd_range((4 * SIZE, Fixed1::<SIZE>), Local::<i32, SIZE>::new(), move |mut item, tile| {
+                let own = item.local_linear_id();
+                let mut value = numbers.get(item.global());
+                for round in 0..ROUNDS {
+                    // SAFETY: each writes its own element. A barrier stands between that and the reads of others, and one behind these.
+                    unsafe {
+                        tile.set(own, value);
+                        item.group().barrier_in(scope);
+                        value = tile.get((own + SIZE / 2 + round) % SIZE);
+                        item.group().barrier_in(scope);
+                    }
+                }
+                numbers.set(item.global(), value);
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        let shift = ROUNDS * (SIZE / 2) + (0..ROUNDS).sum::<usize>();
+        let moved = |index: usize| (index / SIZE * SIZE + (index % SIZE + shift) % SIZE) as i32;
+        assert_eq!(numbers.to_vec().unwrap(), (0..4 * SIZE).map(moved).collect::<Vec<_>>(), "{scope:?}");
+    }
 }
 
 fn a_panic_between_barriers_names_its_work_item(env: &Env) {
