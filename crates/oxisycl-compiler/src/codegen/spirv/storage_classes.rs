@@ -10,7 +10,7 @@ use rspirv::spirv::StorageClass;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::module::holds_addresses;
-use super::names::is_launch;
+use super::names::{is_as_global, is_launch};
 use crate::llvm::{Opcode, TypeKind, Value, ValueKind};
 
 /// The known facts about an address.
@@ -105,6 +105,7 @@ impl<'c> Classes<'c> {
             Opcode::LOAD if self.is_argument(instruction) => Some(StorageClass::CrossWorkgroup),
             // A record's address is a number to the host.
             Opcode::INT_TO_PTR if self.is_argument(instruction.operand(0)) => Some(StorageClass::CrossWorkgroup),
+            Opcode::CALL if is_as_global(instruction) => Some(StorageClass::CrossWorkgroup),
             Opcode::CALL if is_launch(instruction) => {
                 self.arguments.insert(instruction);
                 Some(StorageClass::Function)
