@@ -25,6 +25,7 @@ mod host_accessor;
 mod interop;
 mod kernel;
 mod multi_device;
+mod multi_ptr;
 mod nd;
 mod usm;
 mod vector;
@@ -88,6 +89,8 @@ const AREAS: &[(&str, &[Test])] = &[
     ("usm", usm::commands::TESTS),
     ("usm", usm::buffers::TESTS),
     ("vector", vector::TESTS),
+    ("multi_ptr", multi_ptr::pointers::TESTS),
+    ("multi_ptr", multi_ptr::constants::TESTS),
     ("copy", copy::between::TESTS),
     ("copy", copy::host::TESTS),
     ("copy", copy::fill::TESTS),
