@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::batch::{self, BatchDecision};
+use crate::block_buffer::BlockBuffer;
 use crate::clock::Base;
 use crate::context::{Context, Entered};
 use crate::device_state::DeviceState;
@@ -104,6 +105,7 @@ unsafe impl Driver for Cuda {
     type Launch = Launch;
     type Record = Slot;
     type RecordMemory = RecordMemory;
+    type Block = BlockBuffer;
     type Print = PrintBuffer;
     /// The profile, for profiled commands.
     type Issued = Mutex<Option<Profile>>;
@@ -151,9 +153,8 @@ unsafe impl Driver for Cuda {
     }
 
     fn facts(kernel: &CudaKernel) -> KernelFacts<'_> {
-        let CudaKernel { module, symbol, parameters, may_panic, .. } = kernel;
-        let (&parameters, &may_panic) = (parameters, may_panic);
-        KernelFacts { device: &module.context.name, symbol, parameters, may_panic }
+        let &CudaKernel { ref module, ref symbol, parameters, may_panic, by_address, .. } = kernel;
+        KernelFacts { device: &module.context.name, symbol, parameters, may_panic, by_address }
     }
 
     fn sites(kernel: &CudaKernel) -> &[PanicSite] {
@@ -193,6 +194,10 @@ unsafe impl Driver for Cuda {
 
     fn counted(device: &DeviceState) {
         device.memory.retired.step_aside();
+    }
+
+    fn block(device: &Arc<DeviceState>, size: usize) -> Result<BlockBuffer, BackendError> {
+        BlockBuffer::new(&device.memory, size)
     }
 
     fn print_buffer(device: &Arc<DeviceState>, capacity: u32) -> Result<PrintBuffer, BackendError> {

@@ -194,8 +194,8 @@ impl Launcher {
 #[inline]
 pub(crate) fn fitness(device: &DeviceState, kernel: &CudaKernel, n_threads: Option<u64>) -> GraphFitness {
     match n_threads {
-        // An executable that was made before the stack's limit was raised may have room for the old one.
-        Some(n_threads) if !kernel.has_unbounded_stack && !kernel.info().may_print => {
+        // An executable that was made before the stack's limit was raised may have room for the old one. A copy of arguments stands before its launch.
+        Some(n_threads) if !kernel.has_unbounded_stack && !kernel.by_address && !kernel.info().may_print => {
             if n_threads <= device.n_processors * WAVE { GraphFitness::Small } else { GraphFitness::Large }
         }
         _ => GraphFitness::Unfit,

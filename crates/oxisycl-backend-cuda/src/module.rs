@@ -43,6 +43,7 @@ pub(crate) struct ImageInfo {
 #[derive(Clone, Copy)]
 struct KernelImageInfo {
     parameters: ParameterLayout,
+    by_address: bool,
     may_panic: bool,
     may_print: bool,
     is_paired: bool,
@@ -56,6 +57,8 @@ pub(crate) struct CudaKernel {
     pub(crate) function: RawFunction,
     pub(crate) symbol: String,
     pub(crate) parameters: ParameterLayout,
+    /// Whether it gets the address of its arguments.
+    pub(crate) by_address: bool,
     /// Whether launches need a panic record.
     pub(crate) may_panic: bool,
     /// Whether each thread runs two work-items.
@@ -122,7 +125,8 @@ impl CudaModule {
     pub(crate) unsafe fn load_image(context: &Arc<Context>, image: &DeviceImage) -> Result<Self, BackendError> {
         let kernel_info = |kernel: &KernelEntry| {
             let &KernelEntry { parameters, may_panic, may_print, is_paired, has_unbounded_stack, groups, .. } = kernel;
-            KernelImageInfo { parameters, may_panic, may_print, is_paired, has_unbounded_stack, groups }
+            let by_address = image.target.passes_by_address(parameters);
+            KernelImageInfo { parameters, by_address, may_panic, may_print, is_paired, has_unbounded_stack, groups }
         };
         let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), kernel_info(kernel))).collect();
         // SAFETY: by the contract of this function.
@@ -223,7 +227,8 @@ impl CudaModule {
         let kernel_info = *module.image_info.kernels.get(symbol).ok_or_else(|| fail(missing))?;
         let _entered = context.enter()?;
         let function = module.function(symbol).map_err(fail)?;
-        module.check_parameters(symbol, function, kernel_info.parameters)?;
+        let passed = if kernel_info.by_address { ParameterLayout::ADDRESS } else { kernel_info.parameters };
+        module.check_parameters(symbol, function, passed)?;
         if kernel_info.has_unbounded_stack {
             // SAFETY: the function is of a loaded module, whose context is current.
             let provided = unsafe { context.stack.provide(&context.driver, function) };
@@ -269,6 +274,7 @@ impl CudaModule {
             function,
             symbol: symbol.to_owned(),
             parameters: kernel_info.parameters,
+            by_address: kernel_info.by_address,
             may_panic: kernel_info.may_panic,
             is_paired: kernel_info.is_paired,
             has_unbounded_stack: kernel_info.has_unbounded_stack,

@@ -13,11 +13,12 @@ use oxisycl_backend::driver::take_report;
 use oxisycl_backend::lane::{Driver, DriverQueue, KernelFacts, Lane, LaneQueue, Lanes, Ring, Task, Tasks};
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{BackendError, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, Priority, QueueOptions};
-use oxisycl_image::PanicSite;
-use oxisycl_types::{DeviceLaunch, DeviceType, PanicRecord};
+use oxisycl_image::{PanicSite, ParameterLayout};
+use oxisycl_types::{DeviceType, PanicRecord};
 use parking_lot::{Mutex, RwLockReadGuard};
 use smallvec::{SmallVec, smallvec};
 
+use crate::block_buffer::BlockBuffer;
 use crate::context::Context;
 use crate::device_state::DeviceState;
 use crate::emitter::Emitter;
@@ -154,6 +155,7 @@ unsafe impl Driver for OpenCl {
     type Launch = LaunchShape;
     type Record = Slot;
     type RecordMemory = RecordMemory;
+    type Block = BlockBuffer;
     type Print = PrintBuffer;
     type Issued = Issued;
     type Error = ClError;
@@ -197,9 +199,8 @@ unsafe impl Driver for OpenCl {
     }
 
     fn facts(kernel: &ClKernel) -> KernelFacts<'_> {
-        let ClKernel { module, symbol, parameters, may_panic, .. } = kernel;
-        let (&parameters, &may_panic) = (parameters, may_panic);
-        KernelFacts { device: &module.context.name, symbol, parameters, may_panic }
+        let &ClKernel { ref module, ref symbol, parameters, may_panic, by_address, .. } = kernel;
+        KernelFacts { device: &module.context.name, symbol, parameters, may_panic, by_address }
     }
 
     fn sites(kernel: &ClKernel) -> &[PanicSite] {
@@ -210,20 +211,24 @@ unsafe impl Driver for OpenCl {
         Arc::ptr_eq(&kernel.module.context, &device.context)
     }
 
-    fn launch(device: &DeviceState, kernel: &ClKernel, command: &KernelCommand) -> Result<Option<LaunchShape>, String> {
-        let all = size_of::<DeviceLaunch>() + kernel.parameters.size;
-        if all > device.max_arguments {
-            return Err(format!(
-                "kernel \"{}\": its captures and what comes with a launch are {all} bytes; the device takes {} bytes of arguments \
-                 (CL_DEVICE_MAX_PARAMETER_SIZE)",
-                command.descriptor.display_name(),
-                device.max_arguments
-            ));
+    fn launch(
+        _device: &DeviceState,
+        kernel: &ClKernel,
+        command: &KernelCommand,
+    ) -> Result<Option<LaunchShape>, String> {
+        let (size, limit) = (kernel.parameters.size, ParameterLayout::MAX_SIZE);
+        if size > limit {
+            let name = command.descriptor.display_name();
+            return Err(format!("kernel \"{name}\": its captures are {size} bytes, the limit is {limit}"));
         }
         Ok(match &command.group {
             Some(group) => LaunchShape::of_groups(&command.range, group),
             None => LaunchShape::new(&command.range, &kernel.limits),
         })
+    }
+
+    fn block(device: &Arc<DeviceState>, size: usize) -> Result<BlockBuffer, BackendError> {
+        BlockBuffer::new(&device.context, size)
     }
 
     fn print_buffer(device: &Arc<DeviceState>, capacity: u32) -> Result<PrintBuffer, BackendError> {

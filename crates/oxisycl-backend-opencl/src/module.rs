@@ -46,6 +46,7 @@ struct ImageInfo {
 #[derive(Clone, Copy)]
 struct KernelImageInfo {
     parameters: ParameterLayout,
+    by_address: bool,
     may_panic: bool,
     may_print: bool,
     groups: GroupNeeds,
@@ -57,6 +58,8 @@ pub(crate) struct ClKernel {
     pub(crate) raw: Object,
     pub(crate) symbol: String,
     pub(crate) parameters: ParameterLayout,
+    /// Whether it gets the address of its arguments.
+    pub(crate) by_address: bool,
     /// Whether launches need a panic record.
     pub(crate) may_panic: bool,
     /// The limits of its work-groups.
@@ -89,7 +92,8 @@ impl ImageInfo {
         }
         let kernel_info = |kernel: &KernelEntry| {
             let &KernelEntry { parameters, may_panic, may_print, groups, .. } = kernel;
-            KernelImageInfo { parameters, may_panic, may_print, groups }
+            let by_address = image.target.passes_by_address(parameters);
+            KernelImageInfo { parameters, by_address, may_panic, may_print, groups }
         };
         let kernels = image.kernels.iter().map(|kernel| (kernel.symbol.clone(), kernel_info(kernel))).collect();
         Ok(Self { kernels, sites: image.sites.clone() })
@@ -340,6 +344,7 @@ impl Module for ModuleHandle {
             raw: Object(raw),
             symbol: symbol.to_owned(),
             parameters: kernel_info.parameters,
+            by_address: kernel_info.by_address,
             may_panic: kernel_info.may_panic,
             limits: GroupLimits { items: items.min(module.limits.items), ..module.limits },
             uses_local_memory: kernel_info.groups.uses_local_memory,

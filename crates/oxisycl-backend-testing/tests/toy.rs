@@ -124,6 +124,7 @@ unsafe impl Driver for Toy {
     type Launch = ();
     type Record = Record;
     type RecordMemory = ();
+    type Block = ();
     type Print = ();
     type Issued = Times;
     type Error = ();
@@ -160,7 +161,7 @@ unsafe impl Driver for Toy {
 
     fn facts(ToyKernel(kernel): &ToyKernel) -> KernelFacts<'_> {
         let (parameters, symbol) = (kernel.parameters, kernel.type_name);
-        KernelFacts { device: "toy", symbol, parameters, may_panic: true }
+        KernelFacts { device: "toy", symbol, parameters, may_panic: true, by_address: false }
     }
 
     fn is_loaded_on(_: &ToyKernel, _: &ToyState) -> bool {

@@ -242,7 +242,11 @@ pub(crate) const PASSES: &[Pass] = &[
         if address_spaces::prefetch(&unit.module)? { unit.run_llvm("always-inline") } else { Ok(()) }
     })
     .on(&[Nvptx]),
-    Pass::new("known-spaces", Legalize, |unit| address_spaces::lower(&unit.module)).on(&[Nvptx, Amdgcn]),
+    Pass::new("known-spaces", Legalize, |unit| {
+        unit.function.into_iter().for_each(|kernel| address_spaces::know_arguments(&unit.module, kernel));
+        address_spaces::lower(&unit.module);
+    })
+    .on(&[Nvptx, Amdgcn]),
     Pass::new("negations", Legalize, |unit| negations::select_by_the_condition(&unit.module))
         .on(&[Nvptx, Amdgcn])
         .when(|_| is_worked_around(&NEGATED_CONDITIONS)),

@@ -7,7 +7,7 @@ use crate::program::{build, functions};
 
 /// The kernels of `kernels/address_spaces.rs`, with the instructions for memory that each has in PTX, in any order. `cvta` and what the launch passes do not
 /// count.
-const INSTRUCTIONS: [(&str, &[&str]); 8] = [
+const INSTRUCTIONS: [(&str, &[&str]); 9] = [
     ("arguments", &["ld.global", "ld.global", "st.global"]),
     ("list_of_global_memory", &["ld.global", "ld.global", "ld.global", "ld.global", "st.global", "st.global"]),
     ("list_of_any_memory", &["ld", "ld", "ld.global", "ld.global", "st", "st.global"]),
@@ -16,6 +16,19 @@ const INSTRUCTIONS: [(&str, &[&str]); 8] = [
     ("plain_table", &["ld.global", "ld.global.nc", "st.global"]),
     ("constant_table", &["ld.const", "ld.global", "st.global"]),
     ("prefetched", &["ld.global", "prefetch.L2", "st.global"]),
+    (
+        "large_block",
+        &[
+            "ld.global",
+            "ld.global.nc",
+            "ld.global.nc",
+            "ld.global.nc",
+            "ld.global.nc",
+            "ld.global.nc",
+            "ld.global.nc",
+            "st.global",
+        ],
+    ),
 ];
 
 /// The instructions for memory, without what they access: `ld.global.nc` for `ld.global.nc.b32 %r1, [%rd2];`.
@@ -74,6 +87,7 @@ fn modules_of_spirv_access_the_memory_that_the_program_names() {
         ("plain_table", &[(GLOBAL, 2)]),
         ("constant_table", &[(GLOBAL, 2)]),
         ("prefetched", &[(GLOBAL, 1)]),
+        ("large_block", &[(GLOBAL, 3)]),
     ] {
         let name = format!("address_spaces_{kernel}_closure");
         let (_, module) = modules.iter().find(|(found, _)| found.contains(&name)).unwrap_or_else(|| panic!("{kernel}"));

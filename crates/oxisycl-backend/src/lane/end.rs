@@ -8,6 +8,9 @@ use crate::{Command, CommandFailure, FailureKind, Outcome};
 pub(super) fn end<D: Driver>(task: &Task<D>, is_finished: bool) {
     if is_finished {
         report_output(task);
+        if let Some((size, block)) = &task.block {
+            task.queue.blocks.give_back(*size, block.clone());
+        }
     }
     let times = if task.queue.options.profiling { D::times(task, is_finished) } else { None };
     let result = failure_of(task, is_finished).map_or(Ok(()), Err);

@@ -102,6 +102,33 @@ pub(crate) fn prefetch(module: &Module<'_>) -> Result<bool, CompileError> {
     Ok(true)
 }
 
+/// Says of the addresses in an argument block that is itself in global memory that they are of global memory. Code generators know that of a block
+/// that is a parameter.
+pub(crate) fn know_arguments(module: &Module<'_>, kernel: Value<'_>) {
+    let context = module.context();
+    let (pointer, global) = (Type::pointer(context, 0), Type::pointer(context, GLOBAL));
+    let is_of_block = |load: Value<'_>| {
+        let block = base(load.operand(0));
+        block.kind() == ValueKind::Argument && block.value_type() == global
+    };
+    for load in kernel.instructions() {
+        if !load.is(Opcode::LOAD) || load.value_type() != pointer || !is_of_block(load) {
+            continue;
+        }
+        let users = load.users();
+        let builder = Builder::before(context, load.next());
+        let number = builder.address_to_int(load, Type::int(context, 64));
+        let known = builder.cast_address(builder.int_to_address(number, global), pointer);
+        for user in users {
+            for (index, operand) in (0..).zip(user.operands()) {
+                if operand == load {
+                    user.set_operand(index, known);
+                }
+            }
+        }
+    }
+}
+
 fn size(layout: Layout<'_>, global: Value<'_>) -> u64 {
     layout.size(global.held_type()).next_multiple_of(u64::from(layout.alignment(global.held_type())))
 }

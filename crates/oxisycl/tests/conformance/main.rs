@@ -66,6 +66,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("argument", argument::derived::TESTS),
     ("argument", argument::example::TESTS),
     ("argument", argument::functions::TESTS),
+    ("argument", argument::blocks::TESTS),
     ("kernel", kernel::errors::TESTS),
     ("kernel", kernel::panics::TESTS),
     ("kernel", kernel::prints::TESTS),

@@ -26,6 +26,7 @@ fn main() -> oxisycl::Result {
     plain_table(&queue, &numbers)?;
     constant_table(&queue, &numbers)?;
     prefetched(&queue, &numbers)?;
+    large_block(&queue, &numbers)?;
     numbers.to_vec()?;
     Ok(())
 }
@@ -114,5 +115,15 @@ fn prefetched(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
         // SAFETY: an element of the buffer.
         unsafe { numbers.multi_ptr(item).wrapping_add(item.index()).prefetch(1) };
         numbers.update(item, |x| x + 1.)
+    })
+}
+
+/// A triad of what is in a block of 5000 bytes and more, which no parameter holds on all drivers.
+fn large_block(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    let factors: [f32; 1250] = std::array::from_fn(|i| i as f32);
+    let other = Buffer::from_vec(vec![2.0f32; 256])?;
+    queue.submit(|cg| {
+        let (other, numbers) = (cg.access(&other, Read), cg.access(numbers, ReadWrite));
+        cg.parallel_for(256, move |item| numbers.update(item, |x| factors[item.index()] * other.get(item) + x))
     })
 }

@@ -96,10 +96,16 @@ impl<'c> Classes<'c> {
                 }
                 class
             }
-            Opcode::ADDRESS_SPACE_CAST => match instruction.value_type().kind() {
-                TypeKind::Pointer(space) if space != 0 => Some(of_space(space)),
-                _ => operand(0),
-            },
+            Opcode::ADDRESS_SPACE_CAST => {
+                let class = match instruction.value_type().kind() {
+                    TypeKind::Pointer(space) if space != 0 => Some(of_space(space)),
+                    _ => operand(0),
+                };
+                if self.arguments.contains(&instruction.operand(0)) {
+                    self.arguments.insert(instruction);
+                }
+                class
+            }
             Opcode::SELECT => join(operand(1), operand(2)),
             Opcode::PHI => instruction.incoming().into_iter().map(|(value, _)| self.of_operand(value)).fold(None, join),
             Opcode::LOAD if self.is_argument(instruction) => Some(StorageClass::CrossWorkgroup),
