@@ -39,6 +39,11 @@ impl Case {
         Self { peer: Peer::Own("one", peer), ..self }
     }
 
+    /// Of arguments that are passed by their address, which may take 3 us more.
+    const fn beside_small(self, peer: &'static str) -> Self {
+        Self { peer: Peer::Own("small and 3 us", peer), ..self }
+    }
+
     /// Of what batching must not make worse.
     const fn beside_unbatched(self, peer: &'static str) -> Self {
         Self { peer: Peer::Own("unbatched", peer), ..self }
@@ -52,6 +57,8 @@ pub(crate) const TINY_GRAPH: &str = "gpu.chain.tiny.graph";
 /// With batching, and without.
 pub(crate) const LATENCY: [&str; 2] = ["gpu.latency.batching", "gpu.latency.unbatched"];
 pub(crate) const STARTED: [&str; 2] = ["gpu.started", "gpu.started.unbatched"];
+/// Launches with arguments of 4 KiB, and with small ones and 3 us more for each.
+pub(crate) const BLOCK4K: [&str; 2] = ["gpu.block4k", "gpu.block4k.small"];
 
 /// Of 2^27 numbers, and the geometric mean over 2^20 to 2^27.
 pub(crate) const SUMS: [&str; 2] = ["gpu.sum.f64", "gpu.sum.f64.mean"];
@@ -79,6 +86,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::new("gpu.blockreduce", "GB/s", true, 0.97),
     Case::new(LAUNCH, "us", false, 1.12),
     Case::new("gpu.launch.out_of_order", "us", false, 1.5).beside_launches(),
+    Case::new(BLOCK4K[0], "us", false, 1.0).beside_small(BLOCK4K[1]),
     Case::new("gpu.chain", "us", false, 1.18).beside_launches(),
     Case::new(TINY, "us", false, 0.40),
     Case::new(TINY_GRAPH, "us", false, 1.25),

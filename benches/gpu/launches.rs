@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use oxisycl::Result;
 use oxisycl::prelude::*;
 
-use crate::cases::{LATENCY, STARTED, TINY, TINY_GRAPH};
+use crate::cases::{BLOCK4K, LATENCY, STARTED, TINY, TINY_GRAPH};
 use crate::{Measured, best_of};
 
 const LAUNCHES: usize = 20_000;
@@ -31,6 +31,7 @@ pub(crate) fn measure(device: &Device, measured: &mut Measured<'_>) -> Result {
     let out_of_order = Queue::builder().device(device).batching(false).build()?;
     measured.add("gpu.launch", || empty_ones(&unbatched))?;
     measured.add("gpu.launch.out_of_order", || empty_ones(&out_of_order))?;
+    measured.add_pair(BLOCK4K, || blocks(&unbatched))?;
     measured.add("gpu.chain", || counting(&out_of_order))?;
     if measured.options.wants_any(&[TINY, TINY_GRAPH]) {
         let time = chain(&queue)?;
@@ -57,6 +58,33 @@ fn empty_ones(queue: &Queue) -> Result<f64> {
         queue.wait()
     });
     Ok(time? / LAUNCHES as f64 * 1e6)
+}
+
+/// Microseconds of a launch with arguments of 4 KiB, whose address the kernel gets, and of one with small arguments and 3 us.
+fn blocks(queue: &Queue) -> Result<[f64; 2]> {
+    /// More than a driver surely takes by value, with what comes with each launch.
+    const LARGE: usize = 512;
+    const ALLOWED: f64 = 3.0;
+    let (mut best, data) = ([f64::INFINITY; 2], Buffer::from_vec(vec![0u64; 64])?);
+    for _ in 0..10 {
+        best[0] = best[0].min(best_of(1, || with_block::<LARGE>(queue, &data))?);
+        best[1] = best[1].min(best_of(1, || with_block::<2>(queue, &data))?);
+    }
+    assert_eq!(data.to_vec()?[0], LAUNCHES as u64 - 1, "the last launch has its own arguments");
+    let [large, small] = best.map(|time| time / LAUNCHES as f64 * 1e6);
+    Ok([large, small + ALLOWED])
+}
+
+/// Launches, each with a block of so many numbers, of which each work-item reads one.
+fn with_block<const N: usize>(queue: &Queue, data: &Buffer<u64, 1>) -> Result {
+    for launch in 0..LAUNCHES {
+        let block = [launch as u64; N];
+        queue.submit(|cg| {
+            let data = cg.access(data, Write);
+            cg.parallel_for(64, move |item| data.set(item, block[item.index() % N]))
+        })?;
+    }
+    queue.wait()
 }
 
 /// Kernels each of which depends on the one before.

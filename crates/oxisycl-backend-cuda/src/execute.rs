@@ -57,7 +57,14 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
     if let Some(buffer) = &task.print {
         buffer.clear(emitter)?;
     }
-    let arguments = command.arguments.as_ptr().cast_mut().cast::<c_void>();
+    let mut address = None;
+    if let (Some(block), Some(kernel)) = (task.block(), Cuda::kernel_of(command)) {
+        address = Some(block.fill(&command.arguments, kernel.entry.parameters, emitter)?);
+    }
+    let arguments = match &mut address {
+        Some(address) => (&raw mut *address).cast::<c_void>(),
+        None => command.arguments.as_ptr().cast_mut().cast::<c_void>(),
+    };
     let [block_x, block_y, block_z] = shape.block;
     shape.grids.for_each(|grid| {
         let mut grid = shape.grid(grid);

@@ -5,8 +5,8 @@ use std::ffi::{CStr, c_char, c_int};
 use oxisycl_backend::{
     CacheType, DeviceInfo, FpConfig, LocalMemoryType, MemoryInfo, MemoryOrder, MemoryScope, VectorWidths,
 };
-use oxisycl_image::ImageTarget;
-use oxisycl_types::{Aspect, BackendKind, DeviceLaunch, DeviceType};
+use oxisycl_image::{ImageTarget, ParameterLayout};
+use oxisycl_types::{Aspect, BackendKind, DeviceType};
 
 use crate::error::{DriverError, version_text};
 use crate::sys::{COMPUTE_MODE_PROHIBITED, Driver, RawDevice, attribute};
@@ -15,8 +15,6 @@ use crate::sys::{COMPUTE_MODE_PROHIBITED, Driver, RawDevice, attribute};
 pub(crate) const LEAST_SM: u32 = 70;
 /// Compute capabilities, times ten, that code may have been compiled for, newest first.
 const TARGETS: &[u32] = &[121, 120, 110, 103, 101, 100, 90, 89, 88, 87, 86, 80, 75, 72, 70];
-/// Bytes of all parameters of a kernel: before driver version 12.1, and from it on.
-const PARAMETERS: [usize; 2] = [4096, 32_764];
 /// The driver version with PTX 8.3, which has loads and stores of 128 bits: 12.3.
 const WIDE_ATOMICS: i32 = 12_030;
 /// PCI vendor id.
@@ -122,7 +120,6 @@ pub(crate) fn device_info(driver: &Driver, device: RawDevice, facts: &Facts) -> 
         FpConfig::Fma,
         FpConfig::CorrectlyRoundedDivideSqrt,
     ];
-    let parameters = PARAMETERS[usize::from(driver.version >= 12_010)];
     // SYCL orders dimensions the other way round: the innermost is last.
     let sizes = [attribute::MAX_BLOCK_DIM_Z, attribute::MAX_BLOCK_DIM_Y, attribute::MAX_BLOCK_DIM_X];
     Ok(DeviceInfo {
@@ -153,7 +150,7 @@ pub(crate) fn device_info(driver: &Driver, device: RawDevice, facts: &Facts) -> 
         max_clock_frequency: get(attribute::CLOCK_RATE) / 1000,
         address_bits: 64,
         max_mem_alloc_size: memory,
-        max_parameter_size: parameters - size_of::<DeviceLaunch>(),
+        max_parameter_size: ParameterLayout::MAX_SIZE,
         mem_base_addr_align: 256 * 8,
         half_fp_config: full.iter().copied().filter(|c| *c != FpConfig::CorrectlyRoundedDivideSqrt).collect(),
         single_fp_config: full.clone(),

@@ -24,6 +24,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::batch::{self, BatchDecision};
+use crate::block_buffer::BlockBuffer;
 use crate::clock::Base;
 use crate::context::{Context, Entered};
 use crate::device_state::DeviceState;
@@ -130,6 +131,7 @@ unsafe impl Driver for Cuda {
     type Launch = Launch;
     type Record = Slot;
     type RecordMemory = RecordMemory;
+    type Block = BlockBuffer;
     type Print = PrintBuffer;
     type Issued = Issued;
     type Error = DriverError;
@@ -176,8 +178,9 @@ unsafe impl Driver for Cuda {
     }
 
     fn facts(kernel: &CudaKernel) -> KernelFacts<'_> {
-        let &KernelEntry { ref symbol, parameters, may_panic, .. } = &kernel.entry;
-        KernelFacts { device: &kernel.module.context.name, symbol, parameters, may_panic }
+        let &CudaKernel { ref entry, ref module, by_address, .. } = kernel;
+        let &KernelEntry { ref symbol, parameters, may_panic, .. } = entry;
+        KernelFacts { device: &module.context.name, symbol, parameters, may_panic, by_address }
     }
 
     fn sites(kernel: &CudaKernel) -> &[PanicSite] {
@@ -217,6 +220,10 @@ unsafe impl Driver for Cuda {
 
     fn counted(device: &DeviceState) {
         device.memory.retired.step_aside();
+    }
+
+    fn block(device: &Arc<DeviceState>, size: usize) -> Result<BlockBuffer, BackendError> {
+        BlockBuffer::new(&device.memory, size)
     }
 
     fn print_buffer(device: &Arc<DeviceState>, capacity: u32) -> Result<PrintBuffer, BackendError> {

@@ -214,9 +214,14 @@ impl Launcher {
 #[inline]
 pub(crate) fn fitness(device: &DeviceState, kernel: &CudaKernel, n_threads: Option<u64>) -> GraphFitness {
     match n_threads {
-        // An executable that was made before the stack's limit was raised may have room for the old one.
-        Some(n_threads) if !kernel.entry.has_unbounded_stack && !kernel.entry.may_print => {
-            if n_threads <= device.n_processors * WAVE { GraphFitness::Small } else { GraphFitness::Large }
+        // An executable that was made before the stack's limit was raised may have room for the old one. A copy of arguments stands before
+        // its launch.
+        Some(n_threads) if !kernel.entry.has_unbounded_stack && !kernel.by_address && !kernel.entry.may_print => {
+            if n_threads <= device.n_processors * WAVE {
+                GraphFitness::Small
+            } else {
+                GraphFitness::Large
+            }
         }
         _ => GraphFitness::Unfit,
     }

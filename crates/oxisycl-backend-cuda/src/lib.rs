@@ -27,6 +27,7 @@
 
 mod backend;
 mod batch;
+mod block_buffer;
 mod clock;
 mod context;
 mod device;

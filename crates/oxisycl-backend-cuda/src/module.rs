@@ -40,6 +40,8 @@ pub(crate) struct CudaKernel {
     pub(crate) function: RawFunction,
     /// The kernel as its image states it.
     pub(crate) entry: KernelEntry,
+    /// Whether it gets the address of its arguments.
+    pub(crate) by_address: bool,
     /// Work-items of a work-group, if the launch does not specify them.
     pub(crate) block_threads: u32,
     info: KernelInfo,
@@ -185,7 +187,9 @@ impl CudaModule {
         let entry = module.facts.kernel(symbol).ok_or_else(|| fail(MISSING))?.clone();
         let _entered = context.enter()?;
         let function = module.function(symbol).map_err(fail)?;
-        module.check_parameters(symbol, function, entry.parameters)?;
+        let by_address = module.facts.passes_by_address(&entry);
+        let passed = if by_address { ParameterLayout::ADDRESS } else { entry.parameters };
+        module.check_parameters(symbol, function, passed)?;
         if entry.has_unbounded_stack {
             // SAFETY: the function is of a loaded module, whose context is current.
             let provided = unsafe { context.stack.provide(&context.driver, function) };
@@ -224,6 +228,7 @@ impl CudaModule {
         Ok(Arc::new(CudaKernel {
             module: module.clone(),
             function,
+            by_address,
             block_threads,
             info: KernelInfo {
                 may_print: entry.may_print,

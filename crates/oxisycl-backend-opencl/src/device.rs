@@ -95,10 +95,9 @@ impl ClDevice {
             }
             None => Arc::new(ClMemory::new(context.clone(), is_host_memory)),
         };
-        let max_arguments = info.max_parameter_size + size_of::<oxisycl_types::DeviceLaunch>();
         // A sub-device's drivers have threads that are bound to its processors; this program's are not.
         let has_waiting_thread = quirks.waiting_threads && parent.is_none();
-        let state = DeviceState::new(context, limits, max_arguments, has_waiting_thread);
+        let state = DeviceState::new(context, limits, has_waiting_thread);
         Ok(Self { state, info, memory, sharing: found.sharing, is_host_memory })
     }
 

@@ -23,8 +23,6 @@ pub(crate) struct DeviceState {
     pub(crate) clock: Clock,
     /// The limits of the device; kernels may have lower ones.
     pub(crate) limits: GroupLimits,
-    /// Most bytes of all arguments of a kernel.
-    pub(crate) max_arguments: usize,
     /// The time when the loss of the device was found.
     lost_since: OnceLock<Instant>,
     /// Whether the driver executes commands on threads that wait for them (the quirk `waiting-threads`).
@@ -34,18 +32,12 @@ pub(crate) struct DeviceState {
 }
 
 impl DeviceState {
-    pub(crate) fn new(
-        context: Arc<Context>,
-        limits: GroupLimits,
-        max_arguments: usize,
-        has_waiting_thread: bool,
-    ) -> Arc<Self> {
+    pub(crate) fn new(context: Arc<Context>, limits: GroupLimits, has_waiting_thread: bool) -> Arc<Self> {
         let state = Arc::new_cyclic(|itself| Self {
             lanes: Lanes::default(),
             clock: Clock::of(&context),
             context: context.clone(),
             limits,
-            max_arguments,
             lost_since: OnceLock::new(),
             has_waiting_thread,
             driver_waiter: Arc::default(),

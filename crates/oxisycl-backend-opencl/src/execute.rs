@@ -47,6 +47,11 @@ fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, res
     if let Some(slot) = task.record() {
         slot.clear(emitter)?;
     }
+    let mut address = None;
+    if let Some(block) = task.block() {
+        // SAFETY: the task keeps both, and the sizes were compared when the command was accepted.
+        address = Some(unsafe { block.fill(&command.arguments, kernel.entry.parameters, emitter) }?);
+    }
     emitter.next_stage()?;
     let context = emitter.context();
     // Arguments belong to the kernel until it is issued.
@@ -54,7 +59,9 @@ fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, res
     let mut list =
         context.sharing.set_indirect_access(&context.functions, context.raw, kernel.raw, &mut state.indirect)?;
     resources.launch = list.begin(&task.queue.device.context);
-    if kernel.entry.parameters.size > 0 {
+    if let Some(address) = &address {
+        set_argument(emitter, kernel.raw, 1, size_of_val(address), (&raw const *address).cast())?;
+    } else if kernel.entry.parameters.size > 0 {
         set_argument(emitter, kernel.raw, 1, kernel.entry.parameters.size, command.arguments.as_ptr().cast())?;
     }
     if let Some(group) = command.group.filter(|_| kernel.entry.groups.uses_local_memory) {

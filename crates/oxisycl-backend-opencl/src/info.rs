@@ -4,8 +4,8 @@ use oxisycl_backend::{
     AffinityDomain, CacheType, DeviceInfo, ExecutionCapability, FpConfig, LocalMemoryType, MemoryInfo, MemoryOrder,
     MemoryScope, OpenClInfo, PartitionProperty, UsmKind, VectorWidths,
 };
-use oxisycl_image::ImageTarget;
-use oxisycl_types::{Aspect, BackendKind, DeviceLaunch, DeviceType};
+use oxisycl_image::{ImageTarget, ParameterLayout};
+use oxisycl_types::{Aspect, BackendKind, DeviceType};
 
 use crate::query::Asked;
 use crate::sharing::Sharing;
@@ -213,7 +213,6 @@ pub(crate) fn device_info(
     sizes.reverse();
     let (memory_orders, memory_scopes) = atomics(atomic_bits(device, code::DEVICE_ATOMIC_MEMORY_CAPABILITIES));
     let (fence_orders, fence_scopes) = atomics(atomic_bits(device, code::DEVICE_ATOMIC_FENCE_CAPABILITIES));
-    let parameters = device.number(code::DEVICE_MAX_PARAMETER_SIZE) as usize;
     DeviceInfo {
         backend: BackendKind::OpenCl,
         unusable: None,
@@ -250,7 +249,7 @@ pub(crate) fn device_info(
         max_clock_frequency: device.small(code::DEVICE_MAX_CLOCK_FREQUENCY),
         address_bits: device.small(code::DEVICE_ADDRESS_BITS),
         max_mem_alloc_size: device.number(code::DEVICE_MAX_MEM_ALLOC_SIZE),
-        max_parameter_size: parameters.saturating_sub(size_of::<DeviceLaunch>()),
+        max_parameter_size: ParameterLayout::MAX_SIZE,
         mem_base_addr_align: device.small(code::DEVICE_MEM_BASE_ADDR_ALIGN),
         half_fp_config: fp_config(device.number(code::DEVICE_HALF_FP_CONFIG)),
         single_fp_config: fp_config(device.number(code::DEVICE_SINGLE_FP_CONFIG)),

@@ -16,11 +16,12 @@ use oxisycl_backend::{
     BackendError, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, NativeHandle, Priority, QueueInfo,
     QueueOptions,
 };
-use oxisycl_image::{KernelEntry, PanicSite};
-use oxisycl_types::{DeviceLaunch, DeviceType, PanicRecord};
+use oxisycl_image::{KernelEntry, PanicSite, ParameterLayout};
+use oxisycl_types::{DeviceType, PanicRecord};
 use parking_lot::{Mutex, RwLockReadGuard};
 use smallvec::{SmallVec, smallvec};
 
+use crate::block_buffer::BlockBuffer;
 use crate::context::Context;
 use crate::device_state::DeviceState;
 use crate::emitter::Emitter;
@@ -160,6 +161,7 @@ unsafe impl Driver for OpenCl {
     type Launch = LaunchShape;
     type Record = Slot;
     type RecordMemory = RecordMemory;
+    type Block = BlockBuffer;
     type Print = PrintBuffer;
     type Issued = Issued;
     type Error = ClError;
@@ -196,8 +198,9 @@ unsafe impl Driver for OpenCl {
     }
 
     fn facts(kernel: &ClKernel) -> KernelFacts<'_> {
-        let &KernelEntry { ref symbol, parameters, may_panic, .. } = &kernel.entry;
-        KernelFacts { device: &kernel.module.context.name, symbol, parameters, may_panic }
+        let &ClKernel { ref entry, ref module, by_address, .. } = kernel;
+        let &KernelEntry { ref symbol, parameters, may_panic, .. } = entry;
+        KernelFacts { device: &module.context.name, symbol, parameters, may_panic, by_address }
     }
 
     fn sites(kernel: &ClKernel) -> &[PanicSite] {
@@ -208,20 +211,24 @@ unsafe impl Driver for OpenCl {
         Arc::ptr_eq(&kernel.module.context, &device.context)
     }
 
-    fn launch(device: &DeviceState, kernel: &ClKernel, command: &KernelCommand) -> Result<Option<LaunchShape>, String> {
-        let all = size_of::<DeviceLaunch>() + kernel.entry.parameters.size;
-        if all > device.max_arguments {
-            return Err(format!(
-                "kernel \"{}\": its captures and what comes with a launch are {all} bytes; the device takes {} bytes of arguments \
-                 (CL_DEVICE_MAX_PARAMETER_SIZE)",
-                command.descriptor.display_name(),
-                device.max_arguments
-            ));
+    fn launch(
+        _device: &DeviceState,
+        kernel: &ClKernel,
+        command: &KernelCommand,
+    ) -> Result<Option<LaunchShape>, String> {
+        let (size, limit) = (kernel.entry.parameters.size, ParameterLayout::MAX_SIZE);
+        if size > limit {
+            let name = command.descriptor.display_name();
+            return Err(format!("kernel \"{name}\": its captures are {size} bytes, the limit is {limit}"));
         }
         Ok(match &command.group {
             Some(group) => LaunchShape::of_groups(&command.range, group),
             None => LaunchShape::new(&command.range, &kernel.limits),
         })
+    }
+
+    fn block(device: &Arc<DeviceState>, size: usize) -> Result<BlockBuffer, BackendError> {
+        BlockBuffer::new(&device.context, size)
     }
 
     fn print_buffer(device: &Arc<DeviceState>, capacity: u32) -> Result<PrintBuffer, BackendError> {

@@ -31,6 +31,7 @@
 
 mod backend;
 pub mod bare;
+mod block_buffer;
 mod capabilities;
 mod clock;
 mod context;

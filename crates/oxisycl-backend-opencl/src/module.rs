@@ -41,6 +41,8 @@ pub(crate) struct ClKernel {
     pub(crate) raw: Object,
     /// The kernel as its image states it.
     pub(crate) entry: KernelEntry,
+    /// Whether it gets the address of its arguments.
+    pub(crate) by_address: bool,
     /// The limits of its work-groups.
     pub(crate) limits: GroupLimits,
     info: KernelInfo,
@@ -293,6 +295,7 @@ impl Module for ModuleHandle {
         let kernel = ClKernel {
             module: module.clone(),
             raw: Object(raw),
+            by_address: module.facts.passes_by_address(&entry),
             limits: GroupLimits { items: items.min(module.limits.items), ..module.limits },
             info: KernelInfo {
                 may_print: entry.may_print,

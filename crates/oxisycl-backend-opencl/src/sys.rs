@@ -72,7 +72,6 @@ pub mod code {
     pub const DEVICE_MAX_CLOCK_FREQUENCY: u32 = 0x100C;
     pub const DEVICE_ADDRESS_BITS: u32 = 0x100D;
     pub const DEVICE_MAX_MEM_ALLOC_SIZE: u32 = 0x1010;
-    pub const DEVICE_MAX_PARAMETER_SIZE: u32 = 0x1017;
     pub const DEVICE_MEM_BASE_ADDR_ALIGN: u32 = 0x1019;
     pub const DEVICE_SINGLE_FP_CONFIG: u32 = 0x101B;
     pub const DEVICE_GLOBAL_MEM_CACHE_TYPE: u32 = 0x101C;

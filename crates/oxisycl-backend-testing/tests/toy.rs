@@ -123,6 +123,7 @@ unsafe impl Driver for Toy {
     type Launch = ();
     type Record = Record;
     type RecordMemory = ();
+    type Block = ();
     type Print = ();
     type Issued = Times;
     type Error = ();
@@ -159,7 +160,7 @@ unsafe impl Driver for Toy {
 
     fn facts(ToyKernel(kernel): &ToyKernel) -> KernelFacts<'_> {
         let (parameters, symbol) = (kernel.parameters, kernel.type_name);
-        KernelFacts { device: "toy", symbol, parameters, may_panic: true }
+        KernelFacts { device: "toy", symbol, parameters, may_panic: true, by_address: false }
     }
 
     fn is_loaded_on(_: &ToyKernel, _: &ToyState) -> bool {

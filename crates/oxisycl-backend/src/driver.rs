@@ -1,5 +1,6 @@
 //! Code that is shared by backends whose devices are reached through a driver of their own.
 //!
+//! - `block_pool`: memory for arguments that are passed by address;
 //! - `box_shape`: pitched boxes in the form that needs the fewest calls;
 //! - `grids`: launches cut into grids;
 //! - `host_transfer`: copies and fills by a thread of the host;
@@ -9,6 +10,7 @@
 //!
 //! None of it calls a driver.
 
+mod block_pool;
 mod box_shape;
 mod grids;
 mod host_transfer;
@@ -19,6 +21,7 @@ mod worker;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+pub use block_pool::BlockPool;
 pub use box_shape::{BoxShape, Pitches};
 pub use grids::{Grid, Grids, each};
 pub use host_transfer::transfer_on_host;

@@ -134,6 +134,8 @@ const ACTION: Signature = Signature::Plain(&[], None);
 const QUESTION: Signature = Signature::Plain(&[], Some(Scalar::Bool));
 const POSITION: Signature = Signature::Plain(&[], Some(Scalar::U64));
 const ADDRESS: Signature = Signature::Plain(&[], Some(Scalar::Address));
+const OF_ADDRESS: Signature = Signature::Plain(&[Scalar::Address], Some(Scalar::Address));
+const ASKS_ADDRESS: Signature = Signature::Plain(&[Scalar::Address], Some(Scalar::Bool));
 const SHUFFLE: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32], Some(Scalar::U32));
 const SHUFFLE_AMONG: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32, Scalar::U32], Some(Scalar::U32));
 const MEETING: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32], Some(Scalar::Bool));
@@ -228,6 +230,12 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all(WIDE_STORE, Signature::Plain(&[Scalar::Address, Scalar::U128, Scalar::U32], None), Effects::Memory, Later),
     atomic("atomic_fence", Signature::Plain(&[Scalar::U32, Scalar::U32], None)),
     all("local_memory", ADDRESS, Effects::None, Body),
+    all("as_global", OF_ADDRESS, Effects::None, Later).with_spirv(Body),
+    all("as_constant", OF_ADDRESS, Effects::None, Later).with_spirv(OwnBody),
+    all("is_global_address", ASKS_ADDRESS, Effects::None, Body),
+    all("is_local_address", ASKS_ADDRESS, Effects::None, Body),
+    all("is_private_address", ASKS_ADDRESS, Effects::None, Body),
+    all("prefetch", Signature::Plain(&[Scalar::Address], None), Effects::Marker, OwnBody).with_nvptx(Later),
     native("native_cos", &[Scalar::F32]),
     native("native_divide", &[Scalar::F32, Scalar::F32]),
     native("native_exp2", &[Scalar::F32]),

@@ -12,10 +12,10 @@ use crate::error::CompileError;
 use crate::llvm::pass_lists::{DROP_UNUSED, SIMPLIFY};
 use crate::options::FloatPolicy;
 use crate::passes::{
-    arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks, cpu_features,
-    early_exits, early_return, fast_math, float_atomics, float_policy, formatting_depth, frames, idle_barriers, int128,
-    libcalls, native, negations, panics, private_atomics, private_memory, recursion, strip_host_abi, thread_coarsening,
-    unrolling, x86,
+    address_spaces, arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks,
+    cpu_features, early_exits, early_return, fast_math, float_atomics, float_policy, formatting_depth, frames,
+    idle_barriers, int128, libcalls, native, negations, panics, private_atomics, private_memory, recursion,
+    strip_host_abi, thread_coarsening, unrolling, x86,
 };
 use crate::unit::Unit;
 use crate::{kernel, llvm};
@@ -138,6 +138,12 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("inline-program", Optimise, inline_everything).when(|unit| unit.target.inlines_everything()),
     Pass::new("inline-marked", Optimise, |unit| uniformity::inline_marked(&unit.module)).when(is_linked_once),
     Pass::fallible("llvm-simplify", Optimise, |unit| unit.run_llvm(SIMPLIFY)),
+    // Once calls are inlined, so that the constant or the argument is seen.
+    Pass::new("address-spaces", Optimise, |unit| {
+        address_spaces::place_constants(&unit.module);
+        address_spaces::forget_arguments(&unit.module, unit.function);
+    })
+    .on(&[Nvptx, Amdgcn]),
     // Before anything changes how work-items diverge and meet.
     Pass::new("uniformity", Optimise, |unit| unit.unproved = uniformity::check(&unit.module, unit.function))
         .when(is_linked_once),
@@ -231,6 +237,16 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("early-return", Legalize, |unit| early_return::lower(&unit.module)).on(&[Amdgcn]),
     Pass::new("amdgcn-atomics", Legalize, |unit| atomics::legalize_for_amdgcn(&unit.module)).on(&[Amdgcn]),
     Pass::fallible("nvptx-atomics", Legalize, |unit| atomics::legalize_for_nvptx(&unit.module)).on(&[Nvptx]),
+    // Inline assembly, which programs may not have.
+    Pass::fallible("prefetches", Legalize, |unit| {
+        if address_spaces::prefetch(&unit.module)? { unit.run_llvm("always-inline") } else { Ok(()) }
+    })
+    .on(&[Nvptx]),
+    Pass::new("known-spaces", Legalize, |unit| {
+        unit.function.into_iter().for_each(|kernel| address_spaces::know_arguments(&unit.module, kernel));
+        address_spaces::lower(&unit.module);
+    })
+    .on(&[Nvptx, Amdgcn]),
     Pass::new("negations", Legalize, |unit| negations::select_by_the_condition(&unit.module))
         .on(&[Nvptx, Amdgcn])
         .when(|_| is_worked_around(&NEGATED_CONDITIONS)),

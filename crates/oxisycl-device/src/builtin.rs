@@ -326,6 +326,43 @@ pub unsafe fn local_memory() -> *mut u8 {
     not_on_the_host()
 }
 
+/// The address, which is null or of global memory. The compiler then knows the memory of what it leads to.
+#[inline(always)]
+pub fn as_global(pointer: *mut u8) -> *mut u8 {
+    pointer
+}
+
+/// The address, or that of a copy in constant memory if it is of a constant of the program.
+#[inline(always)]
+pub fn as_constant(pointer: *const u8) -> *const u8 {
+    pointer
+}
+
+/// Whether an address that is not null is of global memory. In native code all memory is one.
+#[inline(always)]
+pub fn is_global_address(_pointer: *const u8) -> bool {
+    true
+}
+
+/// Whether an address that is not null is of the group's memory. In native code all memory is one.
+#[inline(always)]
+pub fn is_local_address(_pointer: *const u8) -> bool {
+    true
+}
+
+/// Whether an address that is not null is of a variable of the work-item. In native code all memory is one.
+#[inline(always)]
+pub fn is_private_address(_pointer: *const u8) -> bool {
+    true
+}
+
+/// Says that the memory around an address will be loaded soon. Does nothing in native code.
+///
+/// # Safety
+/// The device can use the address.
+#[inline(always)]
+pub unsafe fn prefetch(_pointer: *const u8) {}
+
 /// Functions that processors have an imprecise instruction for. A target without one keeps the bodies that stand here.
 macro_rules! native {
     ($($(#[$doc:meta])* $name:ident($($argument:ident),+) = $body:expr;)*) => { $(

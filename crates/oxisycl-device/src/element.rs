@@ -8,8 +8,8 @@ use crate::argument::plain_arguments;
 /// includes references to statics and function pointers, which are host addresses.
 ///
 /// # Safety
-/// Every field is `DeviceCopyable`. The value holds no address, no handle of the operating system, and nothing else
-/// whose meaning depends on where it is used. Its layout is the same in host and device code.
+/// Every field is `DeviceCopyable`. The value holds no address that safe code follows, and no handle of the operating system. Nothing else in it
+/// depends on where it is used. Its layout is the same in host and device code.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be copied to a device",
     label = "not `DeviceCopyable`",

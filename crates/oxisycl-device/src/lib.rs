@@ -41,6 +41,7 @@ mod item;
 mod kernel;
 pub mod math;
 mod mode;
+pub mod multi_ptr;
 pub mod operator;
 mod panic_record;
 #[doc(hidden)]

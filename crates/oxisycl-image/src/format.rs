@@ -1,4 +1,4 @@
-//! The bytes of a device image, version 12, and of a bundle of images. All numbers are little-endian.
+//! The bytes of a device image, version 13, and of a bundle of images. All numbers are little-endian.
 //!
 //! ```text
 //! header      magic "OXISYCLI"   version u32   number of sections u32   length of the image u64   checksum u64 (XXH3)
@@ -36,7 +36,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub(crate) const MAGIC: [u8; 8] = *b"OXISYCLI";
 pub(crate) const BUNDLE_MAGIC: [u8; 8] = *b"OXISYCLB";
 /// Of images and bundles; also counts changes of [`oxisycl_types::DeviceLaunch`] and of the records that devices write.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 
 /// Where the checksum stands; the bytes before and after it are what it is computed of.
 pub(crate) const CHECKSUM_OFFSET: usize = 24;

@@ -33,6 +33,14 @@ pub struct ParameterLayout {
     pub align: usize,
 }
 
+impl ParameterLayout {
+    /// Most bytes of an argument block, on all devices.
+    pub const MAX_SIZE: usize = 64 << 10;
+
+    /// The parameter that a driver gets in the place of a block that is [passed by its address](crate::ImageTarget::passes_by_address).
+    pub const ADDRESS: Self = Self { size: 8, align: 8 };
+}
+
 /// What a kernel's code asks of the work-groups that run it. All zero for a kernel that knows no groups.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct GroupNeeds {

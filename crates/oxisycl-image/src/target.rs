@@ -2,6 +2,10 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
+use oxisycl_types::DeviceLaunch;
+
+use crate::ParameterLayout;
+
 /// What a device image was compiled for.
 ///
 /// Prints as `host:x86_64-unknown-linux-gnu`, `sm_90`, `spirv1.4` or `gfx942`, and parses from exactly these forms.
@@ -40,6 +44,23 @@ impl fmt::Display for ImageTarget {
             Self::SpirV { major, minor } => write!(f, "spirv{major}.{minor}"),
             Self::AmdGcn { arch } => f.write_str(arch),
         }
+    }
+}
+
+impl ImageTarget {
+    /// Bytes of all parameters of a kernel of PTX that every driver takes.
+    const MAX_PTX_PARAMETERS: usize = 4096;
+    /// Bytes of all parameters of a kernel of SPIR-V that every device takes.
+    const MAX_SPIRV_PARAMETERS: usize = 1024;
+
+    /// Whether kernels get the address of a copy of their argument block. Otherwise the block is a parameter, behind the launch.
+    pub fn passes_by_address(&self, block: ParameterLayout) -> bool {
+        let limit = match self {
+            Self::Ptx { .. } => Self::MAX_PTX_PARAMETERS,
+            Self::SpirV { .. } => Self::MAX_SPIRV_PARAMETERS,
+            Self::Host { .. } | Self::AmdGcn { .. } => return false,
+        };
+        size_of::<DeviceLaunch>().next_multiple_of(block.align).saturating_add(block.size) > limit
     }
 }
 
@@ -98,6 +119,27 @@ fn number(text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_beyond_what_all_drivers_take_are_passed_by_address() {
+        let [ptx, spirv, amd] = ["sm_70", "spirv1.2", "gfx90a"].map(|text| text.parse::<ImageTarget>().unwrap());
+        for (size, align, by_address) in [
+            (0, 1, [false, false]),
+            (920, 8, [false, false]),
+            (928, 8, [false, true]),
+            (3992, 8, [false, true]),
+            (4000, 8, [true, true]),
+            // The block begins where its alignment has a place.
+            (3968, 64, [false, true]),
+            (4032, 64, [true, true]),
+            (4096, 4096, [true, true]),
+            (64 << 10, 8, [true, true]),
+        ] {
+            let block = ParameterLayout { size, align };
+            assert_eq!([&ptx, &spirv].map(|target| target.passes_by_address(block)), by_address, "{block:?}");
+            assert!(!amd.passes_by_address(block), "nothing runs its code");
+        }
+    }
 
     #[test]
     fn every_target_parses_from_its_print() {

@@ -81,6 +81,7 @@ pub use oxisycl_device::atomic;
 pub use oxisycl_device::group;
 pub use oxisycl_device::group::reduction;
 pub use oxisycl_device::math;
+pub use oxisycl_device::multi_ptr;
 pub use oxisycl_device::operator;
 pub use oxisycl_device::vector;
 pub use oxisycl_device::{

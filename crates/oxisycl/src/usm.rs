@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use oxisycl_backend::UsmKind;
+use oxisycl_device::multi_ptr::{MultiPtr, space};
 use oxisycl_device::{AnyBits, DeviceCopyable};
 use oxisycl_runtime::memory::UsmAllocation;
 use oxisycl_types::Aspect;
@@ -153,6 +154,28 @@ impl<T: DeviceCopyable> UsmSlice<T> {
     /// The address of the first element.
     pub fn as_ptr(&self) -> *mut T {
         self.allocation().as_ptr().cast()
+    }
+
+    /// The address of the first element of a device allocation, `None` for another kind.
+    ///
+    /// ```
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let numbers = Queue::default()?.malloc_device::<u32>(3)?;
+    /// assert!(numbers.device_multi_ptr().is_some() && numbers.host_multi_ptr().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn device_multi_ptr(&self) -> Option<MultiPtr<T, space::GlobalDevice>> {
+        // SAFETY: a device allocation.
+        (self.kind() == UsmKind::Device).then(|| unsafe { self.pointer().multi_ptr().static_cast() })
+    }
+
+    /// The address of the first element of a host allocation, `None` for another kind.
+    pub fn host_multi_ptr(&self) -> Option<MultiPtr<T, space::GlobalHost>> {
+        // SAFETY: a host allocation.
+        (self.kind() == UsmKind::Host).then(|| unsafe { self.pointer().multi_ptr().static_cast() })
     }
 
     /// The address of the first element, for kernels.

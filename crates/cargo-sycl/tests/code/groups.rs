@@ -1,5 +1,6 @@
 //! Kernels over groups: their barriers and shuffles are those of the source, and a loop over tiles has nothing but the source's arithmetic.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -52,7 +53,7 @@ fn optimised_builds_keep_the_barriers_and_shuffles_of_groups() {
 }
 
 /// Builds a program for devices of OpenCL, and gives the modules of its kernels by their files' names.
-fn modules(program: &str) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn modules(program: &str) -> Vec<(String, Vec<u8>)> {
     let package = Package::enter();
     let (_, messages) = package.sycl(&["build", "--release", "--targets", "spirv", "--bin", program]);
     assert!(!messages.contains("warning"), "{messages}");
@@ -115,22 +116,25 @@ fn the_loop_of_a_product_by_tiles_reads_local_memory_and_checks_nothing() {
 fn in_spirv_the_loop_of_a_product_by_tiles_reads_local_memory() {
     let modules = modules("tiled_gemm");
     let (_, module) = modules.iter().find(|(name, _)| name.contains("multiply")).unwrap();
-    let (n_local, n_generic) = loads_of_f32(module);
+    let loads = loads_of_f32(module);
+    let [n_local, n_generic] = [WORKGROUP, GENERIC].map(|class| loads.get(&class).copied().unwrap_or_default());
     // 16 by 16 numbers of each tile, by loads of one number each, and none through a pointer of unknown memory.
     assert!(n_local >= 32, "{n_local} loads from local memory");
     assert_eq!(n_generic, 0, "loads through pointers of unknown memory");
 }
 
-/// How many loads of numbers a module of SPIR-V has from local memory, and through pointers of unknown memory.
-fn loads_of_f32(module: &[u8]) -> (usize, usize) {
+/// SPIR-V's numbers of local memory, and of memory that is not known.
+const WORKGROUP: u32 = 4;
+const GENERIC: u32 = 8;
+
+/// How many loads of numbers a module of SPIR-V has, by the storage class of their pointers.
+pub(crate) fn loads_of_f32(module: &[u8]) -> BTreeMap<u32, usize> {
     const TYPE_FLOAT: u32 = 22;
     const TYPE_POINTER: u32 = 32;
     const LOAD: u32 = 61;
-    const WORKGROUP: u32 = 4;
-    const GENERIC: u32 = 8;
     let words: Vec<u32> = module.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-    let (mut floats, mut pointers, mut of_value) = (Vec::new(), Vec::new(), std::collections::BTreeMap::new());
-    let (mut n_local, mut n_generic) = (0, 0);
+    let (mut floats, mut pointers, mut of_value) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let mut loads = BTreeMap::new();
     let mut position = 5;
     while let Some(first) = words.get(position) {
         let instruction = &words[position..position + (first >> 16) as usize];
@@ -139,11 +143,7 @@ fn loads_of_f32(module: &[u8]) -> (usize, usize) {
             TYPE_POINTER => pointers.push((instruction[1], instruction[2])),
             code => {
                 if code == LOAD && floats.contains(&instruction[1]) {
-                    match of_value.get(&instruction[3]) {
-                        Some(&WORKGROUP) => n_local += 1,
-                        Some(&GENERIC) => n_generic += 1,
-                        _ => {}
-                    }
+                    *loads.entry(of_value[&instruction[3]]).or_default() += 1;
                 }
                 // A result of a pointer's type: the type comes before the result.
                 if let [_, kind, result, ..] = instruction
@@ -155,5 +155,5 @@ fn loads_of_f32(module: &[u8]) -> (usize, usize) {
         }
         position += instruction.len();
     }
-    (n_local, n_generic)
+    loads
 }

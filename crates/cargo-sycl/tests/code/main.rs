@@ -1,6 +1,7 @@
 //! The code that kernels become, and what the compiler says of those that become none: `cargo sycl` on the programs of `kernels`, without
 //! a GPU.
 
+mod address_spaces;
 mod amdgcn;
 mod captures;
 mod convergence;

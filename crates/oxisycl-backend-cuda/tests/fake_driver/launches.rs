@@ -1,5 +1,7 @@
 //! Launching: limits, arguments, and what reaches the driver.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use oxisycl_backend::{BackendError, Batching, Command, QueueOptions, UsmKind};
 use oxisycl_backend_testing::contract::Affine;
 use oxisycl_backend_testing::harness::create_queue;
@@ -211,4 +213,54 @@ fn full_stream(batching: Batching) {
     });
     // SAFETY: allocated above; the kernel has ended.
     unsafe { device.memory().free(gate, UsmKind::Host, layout) };
+}
+
+/// Arguments that are passed by their address.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Large {
+    sum: *mut u64,
+    numbers: [u64; 700],
+}
+
+// SAFETY: an address of memory that the test waits for.
+unsafe impl Send for Large {}
+// SAFETY: as above.
+unsafe impl Sync for Large {}
+
+#[test]
+fn large_arguments_are_copied_for_each_launch_and_their_memory_is_used_again() {
+    // A driver that takes no large parameters.
+    let fake = Fake::with(&[("version", 11_080)]);
+    let device = fake.device();
+    let layout = std::alloc::Layout::array::<u64>(200).expect("a layout");
+    let memory = device.memory().allocate(UsmKind::Host, layout, true).expect("there is memory");
+    let sums = memory.as_ptr().cast::<u64>();
+    let (gate, code) = (AtomicBool::new(false), kernel(&device, "large"));
+    let queue =
+        create_queue(&device, &QueueOptions { in_order: true, batching: Batching::Always, ..QueueOptions::default() });
+    let queue = queue.expect("a queue");
+    let launch = |index: usize| {
+        let arguments = Large { sum: sums.wrapping_add(index), numbers: [index as u64 + 1; 700] };
+        issue(&queue, launch(&code, "large", &arguments, line(1)), &[])
+    };
+    let first = issue(
+        &queue,
+        crate::support::launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1)),
+        &[],
+    );
+    let held: Vec<_> = (0..100).map(launch).collect();
+    gate.store(true, Ordering::Release);
+    first.probe.succeed();
+    held.iter().for_each(|launch| launch.probe.succeed());
+    let allocated = fake.count("cuMemAlloc_v2");
+    for index in 100..200 {
+        launch(index).probe.succeed();
+    }
+    assert_eq!(fake.count("cuMemAlloc_v2"), allocated, "blocks are used again");
+    // SAFETY: memory of the host, which launches that have ended have written.
+    let sums = unsafe { std::slice::from_raw_parts(sums, 200) };
+    assert!(sums.iter().zip(1u64..).all(|(sum, n)| *sum == 700 * n), "{sums:?}");
+    // SAFETY: allocated above; the commands have ended.
+    unsafe { device.memory().free(memory, UsmKind::Host, layout) };
 }

@@ -22,6 +22,7 @@ const KERNELS: &[(&str, usize, bool)] = &[
     ("affine", 16, false),
     ("failing", 0, true),
     ("gate", 8, false),
+    ("large", 8 * 701, false),
     ("empty", 0, false),
     ("crash", 0, true),
     ("printing", 8, false),

@@ -27,6 +27,8 @@ pub struct KernelFacts<'k> {
     pub parameters: ParameterLayout,
     /// Whether its launches need a panic record.
     pub may_panic: bool,
+    /// Whether launches need a block for the arguments, whose address the kernel gets.
+    pub by_address: bool,
 }
 
 /// The pool that the tasks of a driver are made in.
@@ -57,6 +59,8 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
     type Record: Copy + Send + Sync;
     /// The memory of some panic records, freed when it is dropped.
     type RecordMemory: Send;
+    /// Memory for the arguments of a launch.
+    type Block: Clone + Send + Sync;
     /// The print buffer of a launch.
     type Print: Clone + Send + Sync;
     /// The driver's state of a task, from its issue on.
@@ -132,6 +136,15 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
 
     /// Called when a command was counted, before any part of it is issued.
     fn counted(_device: &Self::Device) {}
+
+    /// Makes memory for `_size` bytes of arguments.
+    ///
+    /// # Errors
+    /// The errors of an allocation.
+    fn block(device: &Arc<Self::Device>, _size: usize) -> Result<Self::Block, BackendError> {
+        let what = "arguments that are passed by their address".to_owned();
+        Err(BackendError::Unsupported { device: Self::name(device).to_owned(), what })
+    }
 
     /// Makes a print buffer for `_capacity` bytes of records.
     ///

@@ -7,6 +7,9 @@ use crate::{Command, CommandFailure, FailureKind, KernelOutput, Outcome};
 /// Reports the end of a task that was on a lane. `is_finished` is false if the device was lost before it finished the task.
 pub(super) fn end<D: Driver>(task: &Task<D>, is_finished: bool) {
     let output = if is_finished { output_of(task) } else { Vec::new() };
+    if let (true, Some((size, block))) = (is_finished, &task.block) {
+        task.queue.blocks.give_back(*size, block.clone());
+    }
     let times = if task.queue.options.profiling { D::times(task, is_finished) } else { None };
     let result = failure_of(task, is_finished).map_or(Ok(()), Err);
     D::lanes(&task.queue.device).counts.end();

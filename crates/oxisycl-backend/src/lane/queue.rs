@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::task::Extras;
 use super::{Driver, Lane, Task};
-use crate::driver::PrintPool;
+use crate::driver::{BlockPool, PrintPool};
 use crate::{
     BackendError, Command, Completion, Dependency, Event, KernelCommand, LoadedKernel, NativeHandle, Outcome, Queue,
     QueueInfo, QueueOptions,
@@ -26,6 +26,7 @@ pub struct LaneQueue<D: Driver> {
     /// The driver's state of the queue.
     pub part: D::Queue,
     pub(super) prints: PrintPool<D::Print>,
+    pub(super) blocks: BlockPool<D::Block>,
     /// How often in a row a thread has tried to help and found no finished task.
     idle_helps: AtomicUsize,
 }
@@ -47,7 +48,15 @@ impl<D: Driver> DriverQueue<D> {
     ) -> Self {
         let prints = PrintPool::new(options.print_buffer);
         let idle_helps = AtomicUsize::new(0);
-        let shared = LaneQueue { device: device.clone(), options, lanes, part, prints, idle_helps };
+        let shared = LaneQueue {
+            device: device.clone(),
+            options,
+            lanes,
+            part,
+            prints,
+            blocks: BlockPool::default(),
+            idle_helps,
+        };
         Self { shared: Arc::new(shared), own: D::Own::default() }
     }
 
@@ -57,16 +66,23 @@ impl<D: Driver> DriverQueue<D> {
     }
 }
 
-/// A print buffer that is returned to the pool on drop, unless a task has taken it.
+/// Buffers that are returned to their pools on drop, unless a task has taken them.
 struct Reserved<'q, D: Driver> {
     queue: &'q LaneQueue<D>,
-    buffer: Option<D::Print>,
+    print: Option<D::Print>,
+    block: Option<LaunchBlock<D>>,
 }
+
+/// Memory for the arguments of a launch, and the number of bytes that it was taken for.
+pub(super) type LaunchBlock<D> = (usize, <D as Driver>::Block);
 
 impl<D: Driver> Drop for Reserved<'_, D> {
     fn drop(&mut self) {
-        if let Some(buffer) = self.buffer.take() {
-            self.queue.prints.give_back(buffer);
+        if let Some(print) = self.print.take() {
+            self.queue.prints.give_back(print);
+        }
+        if let Some((size, block)) = self.block.take() {
+            self.queue.blocks.give_back(size, block);
         }
     }
 }
@@ -82,25 +98,30 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
         let queue = &self.shared;
         let device = &queue.device;
         let _entered = D::enter_to_issue(device, &command)?;
-        let (launch, may_panic, may_print) = match &command {
+        let Accepted { launch, may_panic, may_print, block_size } = match &command {
             Command::Kernel(command) => launch_of::<D>(device, command)?,
-            _ => (None, false, false),
+            _ => Accepted { launch: None, may_panic: false, may_print: false, block_size: None },
         };
         D::prepare(device, &command)?;
         let open = open_dependencies::<D>(dependencies, device)?;
         let take = || queue.prints.take(|capacity| D::print_buffer(device, capacity));
         let print = if may_print { Some(take()?) } else { None };
-        let mut reserved = Reserved { queue, buffer: print.clone() };
+        let mut reserved = Reserved { queue, print: print.clone(), block: None };
+        let block = match block_size {
+            Some(size) => Some((size, queue.blocks.take(size, |size| D::block(device, size))?)),
+            None => None,
+        };
+        reserved.block.clone_from(&block);
         let expected = D::lanes(device).counts.expect();
         D::counted(device);
         let (index, waits) = D::choose_lane(queue, &open)?;
-        let extras = Extras { number: expected.number, launch, print };
+        let extras = Extras { number: expected.number, launch, print, block };
         let task = queue.lanes[index].issue(may_panic, waits, |position, record| {
             let place = (index, position, record);
             D::tasks().make(|| Task::new(queue.clone(), command, extras, completion, place))
         })?;
         expected.accept();
-        reserved.buffer = None;
+        (reserved.print, reserved.block) = (None, None);
         D::submitted(&self.own, &task);
         Ok(task)
     }
@@ -181,12 +202,19 @@ fn open_dependencies<'d, D: Driver>(
     Ok(open)
 }
 
-/// The shape of a kernel's launch, and whether it may panic or print. Checks what the driver does not check, or reports without names.
+/// What a launch needs.
+struct Accepted<D: Driver> {
+    /// The shape of a kernel's launch.
+    launch: Option<D::Launch>,
+    may_panic: bool,
+    may_print: bool,
+    /// Bytes of memory for arguments that are passed by their address.
+    block_size: Option<usize>,
+}
+
+/// What a kernel's launch needs. Checks what the driver does not check, or reports without names.
 #[inline]
-fn launch_of<D: Driver>(
-    device: &D::Device,
-    command: &KernelCommand,
-) -> Result<(Option<D::Launch>, bool, bool), BackendError> {
+fn launch_of<D: Driver>(device: &D::Device, command: &KernelCommand) -> Result<Accepted<D>, BackendError> {
     let refuse = |what: String| BackendError::Unsupported { device: D::name(device).to_owned(), what };
     // Found where it is wanted: this is done for each launch.
     let name = || command.descriptor.display_name();
@@ -214,5 +242,7 @@ fn launch_of<D: Driver>(
         let (name, extent) = (name(), command.range.extent);
         return Err(refuse(format!("a launch of kernel \"{name}\" over {extent:?} work-items")));
     }
-    Ok((launch, facts.may_panic, kernel.info().may_print))
+    // A block begins where its alignment has a place.
+    let block_size = facts.by_address.then(|| expected + facts.parameters.align);
+    Ok(Accepted { launch, may_panic: facts.may_panic, may_print: kernel.info().may_print, block_size })
 }

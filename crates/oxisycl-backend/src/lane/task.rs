@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
+use super::queue::LaunchBlock;
 use super::{Driver, Lane, LaneQueue};
 use crate::{Command, CommandFailure, Completion, Event, EventStatus, FailureKind, now};
 
@@ -62,6 +63,8 @@ pub struct Task<D: Driver> {
     pub launch: Option<D::Launch>,
     /// The launch's print buffer.
     pub print: Option<D::Print>,
+    /// Memory for the launch's arguments, with the number of bytes that it was taken for.
+    pub(super) block: Option<LaunchBlock<D>>,
     /// The time of submission, for profiled commands.
     pub submitted: u64,
     /// The driver's state of the task.
@@ -80,6 +83,7 @@ pub(super) struct Extras<D: Driver> {
     pub(super) number: u64,
     pub(super) launch: Option<D::Launch>,
     pub(super) print: Option<D::Print>,
+    pub(super) block: Option<LaunchBlock<D>>,
 }
 
 impl<D: Driver> Task<D> {
@@ -92,7 +96,7 @@ impl<D: Driver> Task<D> {
         completion: Arc<dyn Completion>,
         (lane, position, record): (usize, Position, Option<D::Record>),
     ) -> Self {
-        let Extras { number, launch, print } = extras;
+        let Extras { number, launch, print, block } = extras;
         Self {
             submitted: if queue.options.profiling { now() } else { 0 },
             queue,
@@ -100,6 +104,7 @@ impl<D: Driver> Task<D> {
             number,
             launch,
             print,
+            block,
             issued: D::Issued::default(),
             record,
             error: OnceLock::new(),
@@ -114,6 +119,12 @@ impl<D: Driver> Task<D> {
     #[inline]
     pub fn place(&self) -> Place<'_, D> {
         Place { lane: &self.queue.lanes[self.lane], position: self.position }
+    }
+
+    /// Memory for the launch's arguments, where they are passed by their address.
+    #[inline]
+    pub fn block(&self) -> Option<&D::Block> {
+        self.block.as_ref().map(|(_, block)| block)
     }
 
     /// The panic record of the launch.

@@ -29,8 +29,16 @@ pub(super) struct Passing {
     pub(super) is_constant: bool,
 }
 
-/// Adds the function for a kernel.
-pub(super) fn add<'c>(module: &Module<'c>, kernel: &Kernel, passing: &Passing) -> Result<Value<'c>, CompileError> {
+/// The address space of argument blocks that are passed by address.
+pub(crate) const GLOBAL: u32 = 1;
+
+/// Adds the function for a kernel. `by_address` says whether its arguments are in global memory, and the parameter is their address.
+pub(super) fn add<'c>(
+    module: &Module<'c>,
+    kernel: &Kernel,
+    passing: &Passing,
+    by_address: bool,
+) -> Result<Value<'c>, CompileError> {
     let context = module.context();
     let entry = module
         .function(&kernel.entry)
@@ -39,15 +47,22 @@ pub(super) fn add<'c>(module: &Module<'c>, kernel: &Kernel, passing: &Passing) -
     let arguments = kernel.parameters;
     let sizes = [(LAUNCH_SIZE, 8), (arguments.size, arguments.align)];
     let sizes = if arguments.size > 0 { &sizes[..] } else { &sizes[..1] };
-    let function = module.declare(&kernel.symbol, Type::function(Type::void(context), &vec![parameter; sizes.len()]));
+    let block = if by_address { Type::pointer(context, GLOBAL) } else { parameter };
+    let types = &[parameter, block][..sizes.len()];
+    let function = module.declare(&kernel.symbol, Type::function(Type::void(context), types));
     function.set_call_convention(passing.convention);
     for (index, &(size, align)) in (1..).zip(sizes) {
-        function.add_attribute(index, Attribute::typed(context, passing.attribute, Type::bytes(context, size)));
-        function.add_attribute(index, Attribute::plain(context, "align", align as u64));
-        for mark in passing.marks {
-            function.add_attribute(index, Attribute::text(context, mark, ""));
+        let by_address = by_address && index == 2;
+        if by_address {
+            function.add_attribute(index, Attribute::plain(context, "dereferenceable", size as u64));
+        } else {
+            function.add_attribute(index, Attribute::typed(context, passing.attribute, Type::bytes(context, size)));
+            for mark in passing.marks {
+                function.add_attribute(index, Attribute::text(context, mark, ""));
+            }
         }
-        if passing.is_constant {
+        function.add_attribute(index, Attribute::plain(context, "align", align as u64));
+        if passing.is_constant || by_address {
             // Nothing writes there, so it does not matter what else has the address.
             function.add_attribute(index, Attribute::plain(context, "readonly", 0));
             function.add_attribute(index, Attribute::plain(context, "noalias", 0));
@@ -59,9 +74,9 @@ pub(super) fn add<'c>(module: &Module<'c>, kernel: &Kernel, passing: &Passing) -
         function.add_attribute(Attribute::FUNCTION, Attribute::text(context, GROUP_SIZE, &format!("{x},{y},{z}")));
     }
     let builder = Builder::at_end(context, Block::append(context, function));
-    let address = |index: u32| match passing.address_space {
-        0 => function.parameter(index),
-        _ => builder.cast_address(function.parameter(index), pointer),
+    let address = |index: u32| {
+        let parameter = function.parameter(index);
+        if parameter.value_type() == pointer { parameter } else { builder.cast_address(parameter, pointer) }
     };
     let launch = address(0);
     let arguments = if sizes.len() > 1 {

@@ -45,7 +45,9 @@ pub(crate) trait Target {
     }
 
     /// The most bytes of captures with that alignment that a kernel can have.
-    fn max_arguments(&self, align: usize) -> usize;
+    fn max_arguments(&self, _align: usize) -> usize {
+        ParameterLayout::MAX_SIZE
+    }
 
     /// Whether the target itself makes the global `name`.
     fn is_own_global(&self, name: &str) -> bool;

@@ -123,27 +123,6 @@ fn the_instructions_of_a_code_object_are_those_of_the_kernel() {
     assert!(error.starts_with("k: no instruction at byte "), "{error}");
 }
 
-#[test]
-fn a_kernel_with_large_captures_names_the_version_that_it_needs() {
-    let toolchain = Toolchain::of_the_tests();
-    llvm::load(toolchain.llvm_library()).expect("LLVM loads");
-    let context = Context::new();
-    for (sm, size, version) in [(70, 4096, "7.7"), (70, 4352, "8.1"), (90, 16_000, "8.1"), (100, 16_000, "8.6")] {
-        let target = of(&ImageTarget::Ptx { sm }).expect("a target");
-        let text = format!(
-            "define ptx_kernel void @k(ptr byval([{size} x i8]) align 8 \"nvvm.grid_constant\" %captures) {{\n ret void\n}}"
-        );
-        let module = Module::from_text(&context, &text, "test").expect("a test is well-formed");
-        module.set_target(target.machine().triple(), &target.machine().data_layout());
-        let code = target.emit(&module, ParameterLayout { size, align: 8 }, &toolchain).expect("code");
-        let code = String::from_utf8(code).expect("text");
-        assert!(code.contains(&format!(".version {version}\n.target sm_{sm}")), "{sm} {size}: {code}");
-    }
-    let target = of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
-    let launch = size_of::<oxisycl_types::DeviceLaunch>();
-    assert_eq!((target.max_arguments(8), target.max_arguments(65_536)), (32_764 - launch.next_multiple_of(8), 0));
-}
-
 /// A kernel whose entry copies its captures, an array and an address, as `oxisycl_device::kernel::range_entry` does, and reads the element
 /// that each work-item chooses.
 const TABLE: &str = "

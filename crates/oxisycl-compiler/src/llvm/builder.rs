@@ -221,6 +221,12 @@ impl<'c> Builder<'c> {
         Value::new(unsafe { (ll().LLVMBuildPtrToInt)(self.0, pointer.raw(), integer.raw(), c"".as_ptr()) })
     }
 
+    /// Casts an integer to an address.
+    pub(crate) fn int_to_address(&self, number: Value<'c>, pointer: Type<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildIntToPtr)(self.0, number.raw(), pointer.raw(), c"".as_ptr()) })
+    }
+
     /// Casts an address to another address space.
     pub(crate) fn cast_address(&self, pointer: Value<'c>, target: Type<'c>) -> Value<'c> {
         // SAFETY: as above.

@@ -289,6 +289,7 @@ functions! {
     LLVMBuildCall2(*mut Builder, *mut Type, *mut Value, *mut *mut Value, c_uint, *const c_char) -> *mut Value;
     LLVMBuildLoad2(*mut Builder, *mut Type, *mut Value, *const c_char) -> *mut Value;
     LLVMBuildPtrToInt(*mut Builder, *mut Value, *mut Type, *const c_char) -> *mut Value;
+    LLVMBuildIntToPtr(*mut Builder, *mut Value, *mut Type, *const c_char) -> *mut Value;
     LLVMBuildAddrSpaceCast(*mut Builder, *mut Value, *mut Type, *const c_char) -> *mut Value;
     LLVMBuildStore(*mut Builder, *mut Value, *mut Value) -> *mut Value;
     LLVMBuildArrayAlloca(*mut Builder, *mut Type, *mut Value, *const c_char) -> *mut Value;

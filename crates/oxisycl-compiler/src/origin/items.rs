@@ -24,12 +24,13 @@ pub(crate) fn describes_kernel(symbol: &str) -> bool {
 /// Modules whose types may hold raw pointers. A user's module with the same path gains nothing. Rust's compiler keeps raw pointers of safe
 /// code from kernels, and references are refused there as anywhere.
 pub(crate) fn may_hold_addresses(namespaces: &[impl AsRef<str>]) -> bool {
-    let trusted: [&[&str]; 6] = [
+    let trusted: [&[&str]; 7] = [
         &["oxisycl_device", "accessor"],
         &["oxisycl_device", "argument", "bits"],
         &["oxisycl_device", "argument", "memory"],
         &["oxisycl_device", "chunks"],
         &["oxisycl_device", "group", "reduction", "target"],
+        &["oxisycl_device", "multi_ptr"],
         &["oxisycl", "usm"],
     ];
     let begins = |trusted: &[&str]| {

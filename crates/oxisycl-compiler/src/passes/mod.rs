@@ -1,5 +1,6 @@
 //! Passes: each file changes the program's module in one way. `pipeline` has their order.
 
+pub(crate) mod address_spaces;
 pub(crate) mod arena;
 pub(crate) mod atomic_builtins;
 pub(crate) mod atomics;

@@ -41,6 +41,7 @@ pub struct Bits<T: DeviceCopyable>(pub T);
 unsafe impl<T: DeviceCopyable> DeviceForm for Bits<T> {
     type Value<'k> = T;
     const TYPE: &'static ArgumentType = &ArgumentType::leaf(core::any::type_name::<T>, size_of::<T>());
+    const IS_VALUE: bool = true;
 
     #[inline(always)]
     unsafe fn reconstruct<'k>(self, _launch: Launch<'k>) -> T {

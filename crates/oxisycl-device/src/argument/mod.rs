@@ -97,6 +97,10 @@ pub unsafe trait DeviceForm: Copy + Send + Sync + 'static {
     /// The type and its parts, for the list of a kernel's arguments.
     const TYPE: &'static ArgumentType;
 
+    /// Whether the bits that cross are those of what the kernel gets, so that those of an array are copied at once. For this crate only.
+    #[doc(hidden)]
+    const IS_VALUE: bool = false;
+
     /// Makes what the kernel gets, once for each work-item, or for each group in forms for groups.
     ///
     /// # Safety

@@ -129,8 +129,15 @@ unsafe impl<S: DeviceForm, const N: usize> DeviceForm for [S; N] {
         parts: &[ArgumentPart { name: "", offset: 0, part: S::TYPE }],
     };
 
+    const IS_VALUE: bool = S::IS_VALUE;
+
     #[inline(always)]
     unsafe fn reconstruct<'k>(self, launch: Launch<'k>) -> Self::Value<'k> {
+        if S::IS_VALUE {
+            // One by one, they would be copied to variables of the work-item.
+            // SAFETY: an array of values is nothing but them, and each is the bits of its element.
+            return unsafe { core::mem::transmute_copy(&self) };
+        }
         // SAFETY: by the contract of this function.
         self.map(|element| unsafe { element.reconstruct(launch) })
     }

@@ -8,6 +8,7 @@ mod groups;
 mod panic_records;
 mod prints;
 mod references;
+mod spaces;
 mod views;
 
 use std::borrow::ToOwned;

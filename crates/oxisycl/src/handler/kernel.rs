@@ -8,7 +8,7 @@ use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, 
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
 use oxisycl_runtime::graph::KeptAlive;
 use oxisycl_runtime::program::programs;
-use oxisycl_types::{ErrorCode, GroupSize, Id, LaunchRange, Range};
+use oxisycl_types::{ArgumentPart, ArgumentType, ErrorCode, GroupSize, Id, LaunchRange, Range};
 
 use super::Handler;
 use super::group::fit_to_code;
@@ -179,15 +179,7 @@ impl<'cg> Handler<'cg> {
         let mut group = group(device)?;
         let limit = device.info().max_parameter_size;
         if descriptor.parameters.size > limit {
-            return Err(Error::new(
-                ErrorCode::KernelArgument,
-                format!(
-                    "kernel \"{}\" on device \"{}\": its captures are {} bytes, the limit is {limit}",
-                    descriptor.display_name(),
-                    device.name(),
-                    descriptor.parameters.size
-                ),
-            ));
+            return Err(too_large(device, descriptor, limit));
         }
         let backend_device = device.backend_device();
         let code = if backend_device.info().image_targets.is_empty() {
@@ -208,6 +200,34 @@ impl<'cg> Handler<'cg> {
         };
         self.group.commands.push(command);
         Ok(())
+    }
+}
+
+/// The error of a kernel with more captures and arguments than a launch passes.
+#[cold]
+fn too_large(device: &Device, descriptor: &KernelDescriptor, limit: usize) -> Error {
+    let (kernel, device, size) = (descriptor.display_name(), device.name(), descriptor.parameters.size);
+    let largest = descriptor.arguments.and_then(largest_part).map(|ArgumentPart { name, part, .. }| {
+        format!("; its largest argument is \"{name}\", of type `{}` and {} bytes", (part.type_name)(), part.size)
+    });
+    let largest = largest.unwrap_or_default();
+    Error::new(
+        ErrorCode::KernelArgument,
+        format!(
+            "kernel \"{kernel}\" on device \"{device}\": its captures are {size} bytes, the limit is {limit}{largest}; pass large data in a \
+             buffer, or as an `Arc`"
+        ),
+    )
+}
+
+/// The largest of the parts that have names. A part without a name stands for its own.
+fn largest_part(mut of: &'static ArgumentType) -> Option<&'static ArgumentPart> {
+    loop {
+        let part = of.parts.iter().max_by_key(|part| part.part.size)?;
+        if !part.name.is_empty() {
+            return Some(part);
+        }
+        of = part.part;
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use oxisycl_backend::UsmKind;
 use oxisycl_device::atomic::{AtomicRef, AtomicValue};
+use oxisycl_device::multi_ptr::{MultiPtr, space};
 use oxisycl_device::{DeviceCopyable, InItem};
 use oxisycl_runtime::memory;
 
@@ -34,6 +35,13 @@ impl<T: DeviceCopyable> UsmPointer<T> {
     /// The address.
     pub const fn as_ptr(self) -> *mut T {
         self.0
+    }
+
+    /// The address, of global memory.
+    #[inline(always)]
+    pub const fn multi_ptr(self) -> MultiPtr<T, space::Global> {
+        // SAFETY: a pointer into a USM allocation is null or of global memory, and each access by the result is unsafe.
+        unsafe { MultiPtr::new(self.0).static_cast() }
     }
 
     /// Loads the element `index` places behind the address.

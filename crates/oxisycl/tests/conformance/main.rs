@@ -25,6 +25,7 @@ mod host_accessor;
 mod interop;
 mod kernel;
 mod multi_device;
+mod multi_ptr;
 mod nd;
 mod usm;
 mod vector;
@@ -66,6 +67,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("argument", argument::derived::TESTS),
     ("argument", argument::example::TESTS),
     ("argument", argument::functions::TESTS),
+    ("argument", argument::blocks::TESTS),
     ("kernel", kernel::errors::TESTS),
     ("kernel", kernel::panics::TESTS),
     ("kernel", kernel::prints::TESTS),
@@ -90,6 +92,8 @@ const AREAS: &[(&str, &[Test])] = &[
     ("usm", usm::commands::TESTS),
     ("usm", usm::buffers::TESTS),
     ("vector", vector::TESTS),
+    ("multi_ptr", multi_ptr::pointers::TESTS),
+    ("multi_ptr", multi_ptr::constants::TESTS),
     ("copy", copy::between::TESTS),
     ("copy", copy::host::TESTS),
     ("copy", copy::fill::TESTS),

@@ -12,6 +12,7 @@ pub const PARAMETERS: &[(&str, &[usize])] = &[
     ("affine", &[104, 16]),
     ("failing", &[104]),
     ("gate", &[104, 8]),
+    ("large", &[104, 8]),
     ("empty", &[104]),
     ("crash", &[104]),
     ("printing", &[104, 8]),
@@ -199,6 +200,18 @@ impl Kernel {
                 let gate = unsafe { &*(number(&self.parameters[1], 0) as *const AtomicBool) };
                 while !gate.load(Ordering::Acquire) {
                     std::thread::yield_now();
+                }
+            }
+            // An address of a place for a number, and 700 numbers.
+            "large" => {
+                let block = number(&self.parameters[1], 0);
+                if kind_of(block, 8 * 701).is_none() {
+                    return ILLEGAL_ADDRESS;
+                }
+                // SAFETY: within an allocation, as was just checked, which nothing writes meanwhile. The tests pass the address of a live number.
+                unsafe {
+                    let words = std::slice::from_raw_parts(block as *const u64, 701);
+                    *(words[0] as *mut u64) = words[1..].iter().sum();
                 }
             }
             "call_stack" => {

@@ -104,6 +104,28 @@ define i32 @oxisycl.shuffle_u32(i32 %value, i32 %lane) convergent {
   ret i32 %result
 }
 
+declare i1 @llvm.amdgcn.is.shared(ptr)
+declare i1 @llvm.amdgcn.is.private(ptr)
+
+; What is neither of the other two.
+define i1 @oxisycl.is_global_address(ptr %address) {
+  %is_local = call i1 @llvm.amdgcn.is.shared(ptr %address)
+  %is_private = call i1 @llvm.amdgcn.is.private(ptr %address)
+  %is_other = or i1 %is_local, %is_private
+  %result = xor i1 %is_other, true
+  ret i1 %result
+}
+
+define i1 @oxisycl.is_local_address(ptr %address) {
+  %result = call i1 @llvm.amdgcn.is.shared(ptr %address)
+  ret i1 %result
+}
+
+define i1 @oxisycl.is_private_address(ptr %address) {
+  %result = call i1 @llvm.amdgcn.is.private(ptr %address)
+  ret i1 %result
+}
+
 @oxisycl_local_memory = external addrspace(3) global [0 x i8], align 64
 
 define ptr @oxisycl.local_memory() {

@@ -73,7 +73,7 @@ impl Target for Amdgcn {
     }
 
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {
-        let function = entry::add(module, kernel, &PASSING)?;
+        let function = entry::add(module, kernel, &PASSING, false)?;
         // There is nothing behind the two arguments that only the libraries of ROCm would read.
         let no_more = Attribute::text(module.context(), "amdgpu-implicitarg-num-bytes", "0");
         function.add_attribute(Attribute::FUNCTION, no_more);

@@ -135,6 +135,25 @@ define ptr @oxisycl.local_memory() {
   ret ptr addrspacecast (ptr addrspace(3) @oxisycl_local_memory to ptr)
 }
 
+declare i1 @llvm.nvvm.isspacep.global(ptr)
+declare i1 @llvm.nvvm.isspacep.shared(ptr)
+declare i1 @llvm.nvvm.isspacep.local(ptr)
+
+define i1 @oxisycl.is_global_address(ptr %address) {
+  %result = call i1 @llvm.nvvm.isspacep.global(ptr %address)
+  ret i1 %result
+}
+
+define i1 @oxisycl.is_local_address(ptr %address) {
+  %result = call i1 @llvm.nvvm.isspacep.shared(ptr %address)
+  ret i1 %result
+}
+
+define i1 @oxisycl.is_private_address(ptr %address) {
+  %result = call i1 @llvm.nvvm.isspacep.local(ptr %address)
+  ret i1 %result
+}
+
 ; Imprecise instructions.
 declare float @llvm.nvvm.cos.approx.f(float)
 declare float @llvm.nvvm.sin.approx.f(float)

@@ -1,10 +1,10 @@
 //! NVIDIA GPUs: PTX, which the driver compiles for the processor at hand.
 
-use oxisycl_image::ParameterLayout;
+use oxisycl_image::{ImageTarget, ParameterLayout};
 
 use crate::builtin_table::{Bodies, Family, LOCAL_MEMORY};
 use crate::codegen::Target;
-use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
+use crate::codegen::entry::{self, Passing};
 use crate::error::CompileError;
 use crate::kernel::Kernel;
 use crate::llvm::{Builder, Codegen, Machine, Module, Type, Value};
@@ -26,15 +26,11 @@ const PASSING: Passing = Passing {
     is_constant: true,
 };
 
-/// The most bytes of a kernel's parameters; versions of PTX before [`LARGE_PARAMETERS`] allow fewer.
-const MAX_PARAMETERS: usize = 32_764;
-const MAX_SMALL_PARAMETERS: usize = 4352;
-/// The version of PTX with large parameters, of CUDA 12.1. Code that needs it names it, so that an older driver's error names it, too.
-const LARGE_PARAMETERS: &str = "+ptx81";
 /// The version of PTX with values of 128 bits, of CUDA 12.3. Devices whose drivers are older lack the aspect that such kernels need.
 const WIDE_VALUES: &str = "+ptx83";
 
 pub(crate) struct Nvptx {
+    sm: u32,
     processor: String,
     version: &'static str,
     machine: Machine,
@@ -56,7 +52,7 @@ impl Nvptx {
         };
         let processor = format!("sm_{sm}");
         let machine = Machine::new(TRIPLE, &processor, version)?;
-        Ok(Self { processor, version, machine })
+        Ok(Self { sm, processor, version, machine })
     }
 }
 
@@ -70,7 +66,7 @@ impl Target for Nvptx {
     }
 
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {
-        entry::add(module, kernel, &PASSING)
+        entry::add(module, kernel, &PASSING, ImageTarget::Ptx { sm: self.sm }.passes_by_address(kernel.parameters))
     }
 
     fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c> {
@@ -79,10 +75,6 @@ impl Target for Nvptx {
 
     fn stack_limit_space(&self) -> Option<u32> {
         Some(SHARED)
-    }
-
-    fn max_arguments(&self, align: usize) -> usize {
-        MAX_PARAMETERS.saturating_sub(LAUNCH_SIZE.next_multiple_of(align))
     }
 
     fn is_own_global(&self, name: &str) -> bool {
@@ -111,17 +103,10 @@ impl Target for Nvptx {
     fn emit(
         &self,
         module: &Module<'_>,
-        arguments: ParameterLayout,
+        _arguments: ParameterLayout,
         _toolchain: &Toolchain,
     ) -> Result<Vec<u8>, CompileError> {
-        let parameters = LAUNCH_SIZE.next_multiple_of(arguments.align) + arguments.size;
-        let mut version = self.version;
-        if parameters > MAX_SMALL_PARAMETERS {
-            version = version.max(LARGE_PARAMETERS);
-        }
-        if atomics::has_wide_operations(module) {
-            version = version.max(WIDE_VALUES);
-        }
+        let version = if atomics::has_wide_operations(module) { self.version.max(WIDE_VALUES) } else { self.version };
         // A new machine each time: it counts calls, and the numbers are in the text.
         let machine = Machine::new(TRIPLE, &self.processor, version)?;
         machine.emit(module, Codegen::Assembly)

@@ -73,6 +73,31 @@ define i1 @oxisycl.formatting_was_cut_off() {
   ret i1 %result
 }
 
+declare ptr @oxisycl.spirv.as_global(ptr) nounwind willreturn memory(none)
+declare i1 @oxisycl.spirv.is_global(ptr) nounwind willreturn memory(none)
+declare i1 @oxisycl.spirv.is_local(ptr) nounwind willreturn memory(none)
+declare i1 @oxisycl.spirv.is_private(ptr) nounwind willreturn memory(none)
+
+define ptr @oxisycl.as_global(ptr %address) {
+  %result = call ptr @oxisycl.spirv.as_global(ptr %address)
+  ret ptr %result
+}
+
+define i1 @oxisycl.is_global_address(ptr %address) {
+  %result = call i1 @oxisycl.spirv.is_global(ptr %address)
+  ret i1 %result
+}
+
+define i1 @oxisycl.is_local_address(ptr %address) {
+  %result = call i1 @oxisycl.spirv.is_local(ptr %address)
+  ret i1 %result
+}
+
+define i1 @oxisycl.is_private_address(ptr %address) {
+  %result = call i1 @oxisycl.spirv.is_private(ptr %address)
+  ret i1 %result
+}
+
 @oxisycl_local_memory = external addrspace(3) global [0 x i8], align 64
 
 define ptr @oxisycl.local_memory() {

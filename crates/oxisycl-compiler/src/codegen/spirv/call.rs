@@ -154,11 +154,28 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
                 let result = self.code.int(Op::GroupNonUniformShuffle, 32, &[sub_group, value, lane]);
                 Ok(Some(Translated::Scalar(result)))
             }
+            "as_global" => {
+                let address = self.value(call.arguments()[0])?.address();
+                let class = StorageClass::CrossWorkgroup;
+                Ok(Some(Translated::Address(self.cast(address, class), class)))
+            }
+            "is_global" => self.is_in(call, StorageClass::CrossWorkgroup),
+            "is_local" => self.is_in(call, StorageClass::Workgroup),
+            "is_private" => self.is_in(call, StorageClass::Function),
             "was_cut_off" => Ok(Some(self.was_cut_off())),
             // The block ends after it.
             END_WORK_ITEM => Ok(None),
             other => Err(Refused::new(format!("a builtin that is not translated, `{other}`"))),
         }
+    }
+
+    /// Whether an address is of a memory: known here, or asked when the kernel runs.
+    fn is_in(&mut self, call: Value<'c>, class: StorageClass) -> Result<Option<Translated>, Refused> {
+        let (address, known) = self.value(call.arguments()[0])?.address();
+        Ok(Some(Translated::Scalar(match known {
+            StorageClass::Generic => self.cast_and_test(address, class).1,
+            known => self.code.boolean(known == class),
+        })))
     }
 
     /// One element of a vector that the driver provides.

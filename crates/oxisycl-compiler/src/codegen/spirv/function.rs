@@ -14,8 +14,9 @@ use super::names::ends_work_item;
 use super::quirks::MASKED_CALLS;
 use super::storage_classes::{Classes, Known};
 use super::value::{Shape, Translated, container};
+use crate::codegen::entry;
 use crate::codegen::quirks::is_worked_around;
-use crate::llvm::{Attribute, Block, Context, Layout, Opcode, Type, Value};
+use crate::llvm::{Attribute, Block, Context, Layout, Opcode, Type, TypeKind, Value};
 use crate::refused::Refused;
 
 /// The translation of one function.
@@ -52,7 +53,14 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
     ) -> Result<(), Refused> {
         let is_kernel = called.is_none();
         // The parameters of a kernel are the launch's arguments.
-        let of_kernel = || vec![Some(Known { class: StorageClass::Function, is_arguments: true }); 2];
+        let of_kernel = || {
+            let class = |parameter: Value<'c>| match parameter.value_type().kind() {
+                TypeKind::Pointer(entry::GLOBAL) => StorageClass::CrossWorkgroup,
+                _ => StorageClass::Function,
+            };
+            let known = |parameter| Some(Known { class: class(parameter), is_arguments: true });
+            function.parameters().into_iter().map(known).collect()
+        };
         let parameters = called.map_or_else(of_kernel, |called| called.parameters.clone());
         let blocks = in_dominance_order(function);
         let instructions: Vec<_> = blocks.iter().flat_map(|block| block.instructions()).collect();
@@ -110,12 +118,18 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
         }
         let mut types = Vec::new();
         let mut alignments = Vec::new();
-        for index in 1..=parameters.len() as u32 {
+        for (index, parameter) in (1..).zip(&parameters) {
+            if parameter.value_type().kind() == TypeKind::Pointer(entry::GLOBAL) {
+                // A number, since drivers take addresses of their own objects only where a parameter is an address.
+                types.push(self.code.writer.scalar(Scalar::Int(64)));
+                alignments.push(None);
+                continue;
+            }
             let held = self.function.type_attribute(index, "byval");
             let held = held.ok_or_else(|| Refused::new("a kernel's parameter that is not passed by value"))?;
             let blob = self.code.writer.blob(self.layout.size(held));
             types.push(self.code.writer.pointer_to(StorageClass::Function, blob));
-            alignments.push(self.function.number_attribute(index, "align").unwrap_or(1) as u32);
+            alignments.push(Some(self.function.number_attribute(index, "align").unwrap_or(1) as u32));
         }
         let uses_local_memory = self.globals.components.implicit_parameters(self.this()).local_memory;
         if uses_local_memory {
@@ -124,9 +138,15 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
         let void = self.code.writer.void();
         let ids = self.code.declare(void, &types);
         for ((&parameter, &id), alignment) in parameters.iter().zip(&ids).zip(alignments) {
-            self.code.writer.pass_by_value(id, alignment);
-            let address = self.code.op_at_start(Op::Bitcast, Scalar::Address(StorageClass::Function), &[id]);
-            self.values.insert(parameter, Translated::Address(address, StorageClass::Function));
+            let (op, class) = match alignment {
+                Some(alignment) => {
+                    self.code.writer.pass_by_value(id, alignment);
+                    (Op::Bitcast, StorageClass::Function)
+                }
+                None => (Op::ConvertUToPtr, StorageClass::CrossWorkgroup),
+            };
+            let address = self.code.op_at_start(op, Scalar::Address(class), &[id]);
+            self.values.insert(parameter, Translated::Address(address, class));
         }
         self.implicit.local_memory = if uses_local_memory { ids.last().copied() } else { None };
         if let Some(local_memory) = self.implicit.local_memory {

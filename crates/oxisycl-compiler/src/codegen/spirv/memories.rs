@@ -30,11 +30,7 @@ impl FunctionTranslator<'_, '_, '_> {
         let end = self.code.id();
         let mut results = Vec::new();
         for class in ASKED {
-            // Null, if the address is of another memory.
-            let candidate = self.code.cast_if(address, class);
-            let bits = self.address_bits((candidate, class));
-            let null = self.code.integer(64, 0);
-            let is_there = self.code.test(Op::INotEqual, &[bits, null]);
+            let (candidate, is_there) = self.cast_and_test(address, class);
             let [there, elsewhere] = std::array::from_fn(|_| self.code.id());
             self.code.branch_if(is_there, there, elsewhere);
             self.code.begin(there);
@@ -47,6 +43,15 @@ impl FunctionTranslator<'_, '_, '_> {
         self.code.branch(end);
         self.code.begin(end);
         Ok(self.one_of(&results, result))
+    }
+
+    /// A generic address as one of a memory, and whether it is one.
+    pub(super) fn cast_and_test(&mut self, address: Word, class: StorageClass) -> (Word, Word) {
+        // Null, if the address is of another memory.
+        let candidate = self.code.cast_if(address, class);
+        let bits = self.address_bits((candidate, class));
+        let null = self.code.integer(64, 0);
+        (candidate, self.code.test(Op::INotEqual, &[bits, null]))
     }
 
     /// The value of the predecessor block, by a phi over the values of all of them.

@@ -20,6 +20,11 @@ pub(super) fn ends_work_item(instruction: Value<'_>) -> bool {
     instruction.callee().is_some_and(|callee| callee.name() == END_WORK_ITEM || TRAPS.contains(&callee.name()))
 }
 
+/// Whether a call says that an address is of global memory.
+pub(super) fn is_as_global(instruction: Value<'_>) -> bool {
+    instruction.callee().is_some_and(|callee| callee.name() == "oxisycl.spirv.as_global")
+}
+
 /// Whether a call asks for the launch's address.
 pub(super) fn is_launch(instruction: Value<'_>) -> bool {
     instruction.callee().is_some_and(|callee| [LAUNCH, HIDDEN_LAUNCH].contains(&callee.name()))

@@ -10,7 +10,7 @@ use rspirv::spirv::StorageClass;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::module::holds_addresses;
-use super::names::is_launch;
+use super::names::{is_as_global, is_launch};
 use crate::llvm::{Opcode, TypeKind, Value, ValueKind};
 
 /// The known facts about an address.
@@ -96,15 +96,22 @@ impl<'c> Classes<'c> {
                 }
                 class
             }
-            Opcode::ADDRESS_SPACE_CAST => match instruction.value_type().kind() {
-                TypeKind::Pointer(space) if space != 0 => Some(of_space(space)),
-                _ => operand(0),
-            },
+            Opcode::ADDRESS_SPACE_CAST => {
+                let class = match instruction.value_type().kind() {
+                    TypeKind::Pointer(space) if space != 0 => Some(of_space(space)),
+                    _ => operand(0),
+                };
+                if self.arguments.contains(&instruction.operand(0)) {
+                    self.arguments.insert(instruction);
+                }
+                class
+            }
             Opcode::SELECT => join(operand(1), operand(2)),
             Opcode::PHI => instruction.incoming().into_iter().map(|(value, _)| self.of_operand(value)).fold(None, join),
             Opcode::LOAD if self.is_argument(instruction) => Some(StorageClass::CrossWorkgroup),
             // A record's address is a number to the host.
             Opcode::INT_TO_PTR if self.is_argument(instruction.operand(0)) => Some(StorageClass::CrossWorkgroup),
+            Opcode::CALL if is_as_global(instruction) => Some(StorageClass::CrossWorkgroup),
             Opcode::CALL if is_launch(instruction) => {
                 self.arguments.insert(instruction);
                 Some(StorageClass::Function)

@@ -11,7 +11,7 @@ use super::names::END_WORK_ITEM;
 use super::names::KERNEL_CONVENTION;
 use crate::builtin_table::{Bodies, Family, LOCAL_MEMORY};
 use crate::codegen::Target;
-use crate::codegen::entry::{self, LAUNCH_SIZE, Passing};
+use crate::codegen::entry::{self, Passing};
 use crate::error::CompileError;
 use crate::kernel::Kernel;
 use crate::llvm::{Attribute, Builder, Machine, Module, Opcode, Type, Value};
@@ -57,16 +57,13 @@ impl Target for SpirV {
     }
 
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {
-        entry::add(module, kernel, &PASSING)
+        // The version makes no difference.
+        let target = ImageTarget::SpirV { major: 1, minor: 2 };
+        entry::add(module, kernel, &PASSING, target.passes_by_address(kernel.parameters))
     }
 
     fn launch_slot<'c>(&self, module: &Module<'c>) -> Value<'c> {
         entry::add_launch_slot(module, LOCAL)
-    }
-
-    fn max_arguments(&self, _align: usize) -> usize {
-        // Devices have limits of their own, from 1024 bytes for everything; those are known when the kernel is launched.
-        4352 - LAUNCH_SIZE
     }
 
     fn is_own_global(&self, name: &str) -> bool {
