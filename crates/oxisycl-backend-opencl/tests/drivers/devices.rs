@@ -4,7 +4,7 @@ use oxisycl_backend::{Backend, BackendError, Partition, QueueOptions};
 use oxisycl_backend_opencl::{OpenClBackend, SharingKind};
 use oxisycl_backend_testing::harness::create_queue;
 use oxisycl_image::ImageTarget;
-use oxisycl_types::{Aspect, BackendKind, DeviceLaunch};
+use oxisycl_types::{Aspect, BackendKind};
 
 use crate::support::{devices, kernels, launch};
 use oxisycl_backend_testing::debug_events::debug_events;

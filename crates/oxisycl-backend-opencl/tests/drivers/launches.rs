@@ -10,7 +10,6 @@ use oxisycl_backend::{
 use oxisycl_backend_opencl::SharingKind;
 use oxisycl_backend_testing::contract::Affine;
 use oxisycl_backend_testing::harness::create_queue;
-use oxisycl_types::DeviceLaunch;
 
 use crate::support::{
     Probe, WAYS, devices, devices_with_host_memory, in_order, issue, kernels, launch, launch_with, out_of_order, row,
@@ -30,8 +29,6 @@ crate::suite::tests![
     launches_of_one_kernel_over_other_ranges_reach_the_work_items_of_their_own,
     other_memory_comes_and_goes_while_kernels_run,
 ];
-
-/// Bytes of arguments that come with every launch.
 
 fn a_panic_is_told_with_message_place_and_item() {
     for way in WAYS {
