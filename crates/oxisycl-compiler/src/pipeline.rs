@@ -3,6 +3,8 @@
 //! A phase is a part of the list that runs as a whole. `compile` and `program` decide which phase comes next: code is adapted until
 //! nothing is missing, and optimised again when more code was linked. Invariant: the order of passes stands here and nowhere else.
 
+use oxisycl_image::Form;
+
 use crate::analyses::uniformity;
 use crate::builtin_table::Family;
 use crate::codegen::Target;
@@ -204,7 +206,10 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("idle-barriers", Expand, |unit| {
         unit.function.into_iter().for_each(|kernel| idle_barriers::drop(&unit.module, kernel))
     }),
-    Pass::fallible("early-exits", Expand, |unit| early_exits::lower_meetings(&unit.module, unit.function, unit.target)),
+    Pass::fallible("early-exits", Expand, |unit| {
+        let is_over_groups = unit.kernel.as_ref().is_some_and(|kernel| matches!(kernel.form, Form::Group(_)));
+        early_exits::lower_meetings(&unit.module, unit.function, unit.target, is_over_groups)
+    }),
     Pass::fallible("scalarise", Expand, |unit| expansion::scalarise(&unit.module)).on(&[SpirV]),
     Pass::new("private-integers", Expand, |unit| expansion::restore_addresses(&unit.module))
         .on(&[SpirV])

@@ -34,16 +34,17 @@ const BARRIER: &str = "oxisycl.group_barrier";
 const SCRATCH: &str = "oxisycl.group_scratch";
 const CLEAN_UP: &str = "always-inline,function(adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
 
-/// Replaces the meetings of a kernel by barriers and counts, and its barriers if they must ask. Called once its panics are records and ends of
-/// work-items.
+/// Replaces the meetings of a kernel by barriers and counts. If the kernel is over groups, also its barriers, where they must ask. Called once its
+/// panics are records and ends of work-items.
 pub(crate) fn lower_meetings<'c>(
     module: &Module<'c>,
     kernel: Option<Value<'c>>,
     target: &dyn Target,
+    is_over_groups: bool,
 ) -> Result<(), CompileError> {
     let barriers: Vec<_> = BARRIERS.iter().filter_map(|name| module.function(name)).flat_map(Value::calls).collect();
     let asking = kernel
-        .filter(|kernel| may_end_before(module, *kernel, &barriers) && open_loops::has(*kernel))
+        .filter(|kernel| is_over_groups && may_end_before(module, *kernel, &barriers) && open_loops::has(*kernel))
         .map(|_| barriers);
     let meeting = module.function(MEETING);
     if meeting.is_none() && asking.is_none() {
@@ -184,7 +185,7 @@ mod tests {
             }}"
         );
         let module = module(&context, &text);
-        lower_meetings(&module, module.function("kernel"), &*target).expect("an answer");
+        lower_meetings(&module, module.function("kernel"), &*target, true).expect("an answer");
         module.verify("early-exits").expect("a valid module");
         let kernel = module.to_string();
         let start = kernel.find("define void @kernel").expect("the kernel");
@@ -281,7 +282,7 @@ mod tests {
             }}"
         );
         let module = module(&context, &text);
-        lower_meetings(&module, module.function("kernel"), &*target).expect("an answer");
+        lower_meetings(&module, module.function("kernel"), &*target, true).expect("an answer");
         module.verify("early-exits").expect("a valid module");
         let kernel = module.to_string();
         let start = kernel.find("define void @kernel").expect("the kernel");
