@@ -105,7 +105,7 @@ fn launches_in_flight_have_blocks_of_their_own(env: &Env) {
         for (number, (queue, sums)) in queues.iter().zip(&sums).enumerate() {
             let block: [u32; 1500] = std::array::from_fn(|i| (launch * 4 + number + i) as u32);
             let kernel = move |item: Item<1>, (block, sums): ([u32; 1500], Accessor<u64, 1, ReadWrite>)| {
-                sums.update(item, |sum| sum * 3 + u64::from(block[item.index()]));
+                sums.update(item, |sum| sum.wrapping_mul(3).wrapping_add(u64::from(block[item.index()])));
             };
             queue.parallel_for_with(1500, (block, sums.update()), kernel).unwrap();
         }
