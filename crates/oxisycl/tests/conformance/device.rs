@@ -213,6 +213,7 @@ fn what_a_build_knows_of_its_devices_is_so(env: &Env) {
         UsmAtomicSharedAllocations,
         UsmSystemAllocations,
         ExtOxisyclFloatAtomics,
+        ExtOxisyclAtomic128,
     ];
     assert_eq!(answers.map(|(aspect, ..)| aspect), Aspect::ALL);
     let device = env.device();
