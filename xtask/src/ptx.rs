@@ -35,6 +35,7 @@ const FEWEST_OF_ALL: usize = 1241;
 const REFUSED: &[(&str, &str, &str)] = &[
     // The test shows what is said of such kernels.
     ("test conformance", "captures_beyond_the_limit_are_refused", "bytes"),
+    ("test conformance", "a_block_beyond_the_limit_names_its_largest_argument", "bytes"),
     // Only the host runs them: they spin until a thread of the host stores to a static.
     ("test conformance", "blocking::hold::Hold::with", "a static that is not constant"),
     ("bench runtime", "memory::blocked", "a static that is not constant"),
