@@ -140,6 +140,7 @@ pub(crate) fn bytes_of_element(module: &Module<'_>) -> u32 {
 mod tests {
     use super::*;
     use crate::codegen;
+    use crate::llvm::Context;
     use crate::passes::tests::{context, module};
 
     /// What becomes of a kernel that meets in a loop. It ends there on a condition, with a panic if it says so.
@@ -184,8 +185,13 @@ mod tests {
                 ret void
             }}"
         );
-        let module = module(&context, &text);
-        lower_meetings(&module, module.function("kernel"), &*target, true).expect("an answer");
+        lowered_kernel(&context, &*target, &text)
+    }
+
+    /// The kernel of a module, after the pass.
+    fn lowered_kernel(context: &Context, target: &dyn Target, text: &str) -> String {
+        let module = module(context, text);
+        lower_meetings(&module, module.function("kernel"), target, true).expect("an answer");
         module.verify("early-exits").expect("a valid module");
         let kernel = module.to_string();
         let start = kernel.find("define void @kernel").expect("the kernel");
@@ -281,13 +287,7 @@ mod tests {
                 ret void
             }}"
         );
-        let module = module(&context, &text);
-        lower_meetings(&module, module.function("kernel"), &*target, true).expect("an answer");
-        module.verify("early-exits").expect("a valid module");
-        let kernel = module.to_string();
-        let start = kernel.find("define void @kernel").expect("the kernel");
-        let length = kernel[start..].find("\n}").expect("its end");
-        kernel[start..start + length].to_owned()
+        lowered_kernel(&context, &*target, &text)
     }
 
     #[test]
