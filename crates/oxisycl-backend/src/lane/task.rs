@@ -127,7 +127,7 @@ impl<D: Driver> Task<D> {
         self.block.as_ref().map(|(_, block)| block)
     }
 
-    /// The panic record of the launch.
+    /// The task's own panic record. See [`Driver::written_record`] for the one that its launch was given.
     #[inline]
     pub fn record(&self) -> Option<D::Record> {
         self.record
