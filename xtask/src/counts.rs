@@ -89,7 +89,7 @@ pub(crate) fn telling_lines(output: &str) -> Vec<String> {
         } else {
             continue;
         }
-        let line = shortened(line);
+        let line = shortened(line, LONGEST_LINE);
         if !trimmed.is_empty() && !lines.contains(&line) {
             lines.push(line);
         }
@@ -105,11 +105,12 @@ pub(crate) fn telling_lines(output: &str) -> Vec<String> {
 /// The end of what a run wrote, for runs without [`telling_lines`].
 pub(crate) fn last_lines(output: &str) -> Vec<String> {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(MOST_LINES)..].iter().map(|line| shortened(line)).collect()
+    lines[lines.len().saturating_sub(MOST_LINES)..].iter().map(|line| shortened(line, LONGEST_LINE)).collect()
 }
 
-fn shortened(line: &str) -> String {
-    line.chars().take(LONGEST_LINE).collect()
+/// The first characters of a line.
+pub(crate) fn shortened(line: &str, longest: usize) -> String {
+    line.chars().take(longest).collect()
 }
 
 /// The number that stands directly before the first occurrence of `label`.

@@ -1,5 +1,6 @@
-//! The room that is left on the disk of the target directory.
+//! The room that is left on the disk of the target directory, and what goes when there is little.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -7,6 +8,22 @@ use crate::process;
 
 /// Below this many gigabytes a failure is laid to the disk.
 const LITTLE: f64 = 1.0;
+
+/// Below this many gigabytes, what no later stage reads is deleted. All stages together take about 20.
+const ENOUGH: f64 = 30.0;
+
+/// Deletes folders of the target directory if its disk has little room. What cannot be deleted stays: room may be there all the same.
+pub(crate) fn make_room(target: &Path, folders: &[&str]) {
+    if free_gigabytes(target).is_some_and(|free| free < ENOUGH) {
+        remove(target, folders);
+    }
+}
+
+fn remove(target: &Path, folders: &[&str]) {
+    for folder in folders {
+        let _ = fs::remove_dir_all(target.join(folder));
+    }
+}
 
 /// Gigabytes (10^9 bytes) that are free where a folder lies, if `df` tells.
 pub(crate) fn free_gigabytes(folder: &Path) -> Option<f64> {
@@ -36,6 +53,17 @@ mod tests {
         assert_eq!(parse(printed), Some(83.968));
         assert_eq!(parse("Filesystem\n"), None);
         assert!(free_gigabytes(Path::new("/")).is_some());
+    }
+
+    #[test]
+    fn folders_go_with_what_is_in_them_and_others_stay() {
+        let target = std::env::temp_dir().join(format!("oxisycl-disk-{}", std::process::id()));
+        for folder in ["a/b", "c"] {
+            fs::create_dir_all(target.join(folder)).unwrap();
+        }
+        remove(&target, &["a", "not-there"]);
+        assert!(!target.join("a").exists() && target.join("c").exists());
+        fs::remove_dir_all(target).unwrap();
     }
 
     #[test]

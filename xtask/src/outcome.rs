@@ -3,6 +3,8 @@ use std::fmt;
 use lexopt::Parser;
 use lexopt::prelude::Long;
 
+use crate::counts::shortened;
+
 /// How a stage or a verb ended without a failure.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -49,6 +51,19 @@ impl Failure {
         Self { message: message.into(), findings: Vec::new() }
     }
 
+    /// The last findings and the message, each cut to a line that is easily read.
+    pub(crate) fn brief(&self, n_findings: usize) -> String {
+        const LONGEST: usize = 160;
+        let left_out = self.findings.len().saturating_sub(n_findings);
+        let mut lines: Vec<String> =
+            self.findings[left_out..].iter().map(|finding| format!("  {}", shortened(finding, LONGEST))).collect();
+        if left_out > 0 {
+            lines.insert(0, format!("  ({left_out} lines before these are in the log)"));
+        }
+        lines.push(shortened(&self.message, LONGEST));
+        lines.join("\n")
+    }
+
     /// `Ok` without findings, else a failure that lists them.
     pub(crate) fn unless_empty(what: &str, findings: Vec<String>) -> Result<()> {
         match findings.len() {
@@ -82,6 +97,15 @@ mod tests {
     #[test]
     fn no_findings_are_no_failure() {
         assert_eq!(Failure::unless_empty("broken rule", Vec::new()), Ok(()));
+    }
+
+    #[test]
+    fn a_brief_failure_has_its_last_findings_and_short_lines() {
+        let findings = vec!["a".to_owned(), "b".to_owned(), "c".repeat(500)];
+        let brief = Failure { message: "`cargo test` failed".to_owned(), findings }.brief(2);
+        let lines: Vec<&str> = brief.lines().collect();
+        assert_eq!(lines[..2], ["  (1 lines before these are in the log)", "  b"]);
+        assert_eq!((lines[2].len(), lines[3]), (162, "`cargo test` failed"));
     }
 
     #[test]

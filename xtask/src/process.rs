@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::counts::{last_lines, telling_lines};
+use crate::counts::{last_lines, shortened, telling_lines};
 use crate::opencl;
 use crate::outcome::{Failure, Result};
 use crate::workspace::Workspace;
@@ -281,7 +281,7 @@ fn wait_aloud(child: &mut Child, line: &str) -> io::Result<ExitStatus> {
             return Ok(status);
         }
         if start.elapsed() > next {
-            println!("  {} s: {}", next.as_secs(), line.chars().take(80).collect::<String>());
+            println!("  {} s: {}", next.as_secs(), shortened(line, 40));
             next += STILL_RUNNING;
         }
         thread::sleep(Duration::from_millis(50));

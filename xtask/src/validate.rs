@@ -1,8 +1,8 @@
 //! `cargo xtask validate`: the stages that must pass before a change is merged, in order, with the time each takes, of the clock and of processors.
 //!
 //! Invariant: a failing stage does not keep the others from running, and any failure makes the whole run fail.
-//! Under `CI` what children write goes into a log for each stage, below `logs` in the target directory. Viewers of a run may keep only a
-//! part of its output, and that part must have the table and the failures in it.
+//! Under `CI` what children write goes into a log for each stage, below `logs` in the target directory. Viewers of a run may keep only its
+//! first 8000 characters, so a stage's failures stand where the stage ends, and each is short.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use lexopt::Parser;
 use lexopt::prelude::{Long, ValueExt};
 
+use crate::counts::shortened;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process;
 use crate::processor_time::children_seconds;
@@ -23,33 +24,45 @@ use crate::{
 struct Stage {
     name: &'static str,
     run: fn(&Workspace) -> Result<Outcome>,
+    /// Folders below the target directory that no later stage reads. They go under `CI` where the disk has little room.
+    leaves: &'static [&'static str],
+}
+
+const fn stage(name: &'static str, run: fn(&Workspace) -> Result<Outcome>) -> Stage {
+    Stage { name, run, leaves: &[] }
+}
+
+impl Stage {
+    const fn leaving(self, leaves: &'static [&'static str]) -> Self {
+        Self { leaves, ..self }
+    }
 }
 
 /// Cheap stages first: what they find needs no long wait.
 const STAGES: &[Stage] = &[
-    Stage { name: "fmt", run: lints::fmt },
-    Stage { name: "tidy", run: tidy::run },
-    Stage { name: "locks", run: lints::locks },
-    Stage { name: "msrv", run: msrv::run },
-    Stage { name: "requirements", run: requirements::run },
-    Stage { name: "clippy", run: lints::clippy },
-    Stage { name: "features", run: lints::features },
-    Stage { name: "tests", run: suites::tests },
-    Stage { name: "quirks", run: quirks::run },
-    Stage { name: "release", run: suites::release },
-    Stage { name: "conformance-host", run: conformance::host },
-    Stage { name: "conformance-simulated", run: conformance::simulated },
-    Stage { name: "conformance-apart", run: conformance::apart },
-    Stage { name: "opencl", run: opencl_suites::run },
-    Stage { name: "crates", run: crates::few },
-    Stage { name: "examples", run: examples::run },
-    Stage { name: "ptx", run: ptx::run },
-    Stage { name: "docs", run: docs::run },
-    Stage { name: "book", run: book::run },
-    Stage { name: "package", run: package::verified },
-    Stage { name: "install", run: install::run },
-    Stage { name: "deny", run: deny::run },
-    Stage { name: "loom", run: loom::run },
+    stage("fmt", lints::fmt),
+    stage("tidy", tidy::run),
+    stage("locks", lints::locks),
+    stage("msrv", msrv::run),
+    stage("requirements", requirements::run),
+    stage("clippy", lints::clippy),
+    stage("features", lints::features),
+    stage("tests", suites::tests).leaving(&["tmp", "tests"]),
+    stage("quirks", quirks::run),
+    stage("release", suites::release).leaving(&["release", "tmp"]),
+    stage("conformance-host", conformance::host),
+    stage("conformance-simulated", conformance::simulated),
+    stage("conformance-apart", conformance::apart),
+    stage("opencl", opencl_suites::run),
+    stage("crates", crates::few),
+    stage("examples", examples::run),
+    stage("ptx", ptx::run).leaving(&["sycl", "spirv", "ptx", "ptx-crates"]),
+    stage("docs", docs::run),
+    stage("book", book::run),
+    stage("package", package::verified).leaving(&["package-stage"]),
+    stage("install", install::run).leaving(&["install-stage"]),
+    stage("deny", deny::run),
+    stage("loom", loom::run),
 ];
 
 /// Which stages run, and what becomes of one that cannot.
@@ -108,6 +121,11 @@ impl Options {
         process::log_into(&workspace.target_directory.join("logs").join(format!("{stage}.log")))
     }
 
+    /// What is shown of a failure: all, or its most telling lines if its log has the rest.
+    fn shown(&self, failure: &Failure) -> String {
+        if self.logged { failure.brief(BRIEF_FINDINGS) } else { failure.to_string() }
+    }
+
     /// Whether a stage is to run.
     pub(crate) fn selects(&self, stage: &str) -> bool {
         self.only.as_ref().is_none_or(|only| only.iter().any(|name| name == stage))
@@ -141,6 +159,9 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
             options.start_log(workspace, &format!("{}-again", stage.name))?;
             at_first = std::mem::replace(&mut result, (stage.run)(workspace)).err();
         }
+        if options.logged {
+            disk::make_room(&workspace.target_directory, stage.leaves);
+        }
         let processor_seconds = before.and_then(|before| Some(children_seconds().ok()? - before));
         let seconds = start.elapsed().as_secs_f64();
         let free = disk::free_gigabytes(&workspace.target_directory);
@@ -148,29 +169,30 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
             failure.findings.push(complaint);
         }
         let report = Report { name: stage.name, seconds, processor_seconds, free, at_first, result };
-        if let (Err(failure), false) = (&report.result, options.logged) {
-            println!("{failure}");
+        // At once: a viewer may keep the beginning of the output alone.
+        if let Some(failure) = &report.at_first {
+            println!("before it was repeated:\n{}", options.shown(failure));
+        }
+        if let Err(failure) = &report.result {
+            println!("{}", options.shown(failure));
         }
         println!("<== {}\n", report.line());
         reports.push(report);
     }
     println!("{:<24} {:>8} {:>10} {:>8}  result", "stage", "seconds", "processor", "GB free");
     println!("{:<24} {:>8} {:>10}", "set-up", "", shown(set_up));
-    for report in &reports {
+    // Each row stands above already, and under CI the whole should stay short.
+    for report in reports.iter().filter(|report| !options.logged || !report.is_clean()) {
         println!("{}", report.line());
     }
     println!("{:<24} {:>8} {:>10}", "all", "", shown(children_seconds().ok()));
-    // At the end, where they are found.
-    for report in &reports {
-        if let (Ok(_), Some(failure)) = (&report.result, &report.at_first) {
-            println!("\nstage {}, before it was repeated:\n{failure}", report.name);
-        }
-        if let Err(failure) = &report.result {
-            println!("\nstage {}:\n{failure}", report.name);
-        }
-    }
     summary(&reports, options.strict)
 }
+
+/// How many findings of a failure are shown where the whole should stay short.
+const BRIEF_FINDINGS: usize = 16;
+/// The most characters of a row's message.
+const LONGEST_MESSAGE: usize = 100;
 
 /// A number, if it is known.
 fn shown(number: Option<f64>) -> String {
@@ -178,13 +200,21 @@ fn shown(number: Option<f64>) -> String {
 }
 
 impl Report {
+    /// Passed at the first attempt.
+    fn is_clean(&self) -> bool {
+        matches!(self.result, Ok(Outcome::Passed(_))) && self.at_first.is_none()
+    }
+
     /// The stage's row in the table.
     fn line(&self) -> String {
         let result = match &self.result {
             Ok(Outcome::Passed(note)) if note.is_empty() => "passed".to_owned(),
             Ok(Outcome::Passed(note)) => format!("passed ({note})"),
             Ok(Outcome::Skipped(reason)) => format!("did not run: {reason}"),
-            Err(failure) => format!("FAILED: {}", failure.message.lines().next().unwrap_or_default()),
+            Err(failure) => {
+                let message = failure.message.lines().next().unwrap_or_default();
+                format!("FAILED: {}", shortened(message, LONGEST_MESSAGE))
+            }
         };
         let flaky = if self.at_first.is_some() && self.result.is_ok() { "FLAKY, repeated: " } else { "" };
         let (processor, free) = (shown(self.processor_seconds), shown(self.free));
