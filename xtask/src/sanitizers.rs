@@ -100,9 +100,7 @@ impl Sanitizer {
             // The lines that reports name.
             .env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only")
             .env("CARGO_TARGET_DIR", workspace.target_directory.join(self.folder))
-            .env("OXISYCL_HOST_THREADS", HOST_THREADS)
-            // Tests with a limit of time give more of it.
-            .env("SANITIZED", "1");
+            .env("OXISYCL_HOST_THREADS", HOST_THREADS);
         Ok(command)
     }
 

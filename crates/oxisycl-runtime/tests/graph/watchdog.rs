@@ -10,17 +10,12 @@ use std::time::{Duration, Instant};
 
 use oxisycl_backend_testing::recording::Recorder;
 
-/// No report may be held back for longer. Code is slower under Miri, and under a sanitizer, where `cargo xtask` sets the variable.
-pub(crate) fn limit() -> Duration {
-    let is_slow = std::env::var_os("SANITIZED").is_some();
-    Duration::from_secs(if cfg!(miri) {
-        1800
-    } else if is_slow {
-        60
-    } else {
-        3
-    })
-}
+use super::World;
+
+/// No report may be held back for longer. A report of a hundred thousand commands takes seconds on a slow machine.
+const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 1800 } else { 120 });
+/// A limit for tests in which a report does not come.
+pub(crate) const SHORT_LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 1800 } else { 3 });
 
 /// Time between two looks.
 const INTERVAL: Duration = Duration::from_millis(if cfg!(miri) { 60_000 } else { 100 });
@@ -32,9 +27,22 @@ pub(super) struct Watchdog {
 }
 
 pub(super) fn start(recorder: Recorder) -> Watchdog {
+    within(recorder, LIMIT)
+}
+
+fn within(recorder: Recorder, limit: Duration) -> Watchdog {
     let (stop, stopped) = channel();
-    let thread = std::thread::spawn(move || watch(&recorder, &stopped));
+    let thread = std::thread::spawn(move || watch(&recorder, &stopped, limit));
     Watchdog { stop, thread: Some(thread) }
+}
+
+impl World {
+    /// A world in which a report that does not come is found early.
+    pub(crate) fn impatient(n_devices: usize) -> Self {
+        let mut world = Self::new(n_devices);
+        world._watchdog = within(world.recorder.clone(), SHORT_LIMIT);
+        world
+    }
 }
 
 impl Drop for Watchdog {
@@ -47,9 +55,9 @@ impl Drop for Watchdog {
     }
 }
 
-fn watch(recorder: &Recorder, stopped: &Receiver<()>) -> Vec<String> {
+fn watch(recorder: &Recorder, stopped: &Receiver<()>, limit: Duration) -> Vec<String> {
     let mut names = Vec::new();
-    let (mut missing_since, limit) = (BTreeMap::new(), limit());
+    let mut missing_since = BTreeMap::new();
     while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
         let missing = recorder.missing_reports();
         missing_since.retain(|index, _| missing.contains(index));
