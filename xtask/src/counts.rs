@@ -2,6 +2,8 @@
 //!
 //! Invariant: a text that no runner wrote counts as no test, so that an empty run is never taken for a good one.
 
+use crate::text::{last, shortened};
+
 /// What one run reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -94,23 +96,13 @@ pub(crate) fn telling_lines(output: &str) -> Vec<String> {
             lines.push(line);
         }
     }
-    if lines.len() > MOST_LINES {
-        let left_out = lines.len() - MOST_LINES;
-        lines.drain(..left_out);
-        lines.insert(0, format!("({left_out} lines before these are left out)"));
-    }
-    lines
+    last(lines, MOST_LINES)
 }
 
 /// The end of what a run wrote, for runs without [`telling_lines`].
 pub(crate) fn last_lines(output: &str) -> Vec<String> {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(MOST_LINES)..].iter().map(|line| shortened(line, LONGEST_LINE)).collect()
-}
-
-/// The first characters of a line.
-pub(crate) fn shortened(line: &str, longest: usize) -> String {
-    line.chars().take(longest).collect()
 }
 
 /// The number that stands directly before the first occurrence of `label`.

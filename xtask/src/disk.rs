@@ -9,7 +9,7 @@ use crate::process;
 /// Below this many gigabytes a failure is laid to the disk.
 const LITTLE: f64 = 1.0;
 
-/// Below this many gigabytes, what no later stage reads is deleted. All stages together take about 20.
+/// Below this many gigabytes, what no later stage reads is deleted. All stages together take more than 15.
 const ENOUGH: f64 = 30.0;
 
 /// Deletes folders of the target directory if its disk has little room. What cannot be deleted stays: room may be there all the same.

@@ -36,6 +36,7 @@ mod requirements;
 mod sanitizers;
 mod suites;
 mod test;
+mod text;
 mod tidy;
 mod tools;
 mod validate;

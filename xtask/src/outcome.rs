@@ -3,7 +3,7 @@ use std::fmt;
 use lexopt::Parser;
 use lexopt::prelude::Long;
 
-use crate::counts::shortened;
+use crate::text::{last, shortened};
 
 /// How a stage or a verb ended without a failure.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,14 +54,9 @@ impl Failure {
     /// The last findings and the message, each cut to a line that is easily read.
     pub(crate) fn brief(&self, n_findings: usize) -> String {
         const LONGEST: usize = 160;
-        let left_out = self.findings.len().saturating_sub(n_findings);
-        let mut lines: Vec<String> =
-            self.findings[left_out..].iter().map(|finding| format!("  {}", shortened(finding, LONGEST))).collect();
-        if left_out > 0 {
-            lines.insert(0, format!("  ({left_out} lines before these are in the log)"));
-        }
-        lines.push(shortened(&self.message, LONGEST));
-        lines.join("\n")
+        let findings = last(self.findings.clone(), n_findings);
+        let lines = findings.iter().map(|finding| format!("  {}\n", shortened(finding, LONGEST)));
+        lines.collect::<String>() + &shortened(&self.message, LONGEST)
     }
 
     /// `Ok` without findings, else a failure that lists them.
@@ -104,7 +99,7 @@ mod tests {
         let findings = vec!["a".to_owned(), "b".to_owned(), "c".repeat(500)];
         let brief = Failure { message: "`cargo test` failed".to_owned(), findings }.brief(2);
         let lines: Vec<&str> = brief.lines().collect();
-        assert_eq!(lines[..2], ["  (1 lines before these are in the log)", "  b"]);
+        assert_eq!(lines[..2], ["  (1 lines before these are left out)", "  b"]);
         assert_eq!((lines[2].len(), lines[3]), (162, "`cargo test` failed"));
     }
 

@@ -15,9 +15,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::counts::{last_lines, shortened, telling_lines};
+use crate::counts::{last_lines, telling_lines};
 use crate::opencl;
 use crate::outcome::{Failure, Result};
+use crate::text::shortened;
 use crate::workspace::Workspace;
 
 /// What a finished child wrote.

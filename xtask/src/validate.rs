@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use lexopt::Parser;
 use lexopt::prelude::{Long, ValueExt};
 
-use crate::counts::shortened;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process;
 use crate::processor_time::children_seconds;
+use crate::text::shortened;
 use crate::workspace::Workspace;
 use crate::{
     book, conformance, crates, deny, disk, docs, examples, install, lints, loom, msrv, opencl_suites, package, ptx,
@@ -159,18 +159,20 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
             options.start_log(workspace, &format!("{}-again", stage.name))?;
             at_first = std::mem::replace(&mut result, (stage.run)(workspace)).err();
         }
-        if options.logged {
-            disk::make_room(&workspace.target_directory, stage.leaves);
-        }
         let processor_seconds = before.and_then(|before| Some(children_seconds().ok()? - before));
         let seconds = start.elapsed().as_secs_f64();
         let free = disk::free_gigabytes(&workspace.target_directory);
         if let (Err(failure), Some(complaint)) = (&mut result, disk::complaint(free)) {
             failure.findings.push(complaint);
         }
+        // Not before the disk was looked at: a failure may be its fault.
+        if options.logged {
+            disk::make_room(&workspace.target_directory, stage.leaves);
+        }
         let report = Report { name: stage.name, seconds, processor_seconds, free, at_first, result };
         // At once: a viewer may keep the beginning of the output alone.
-        if let Some(failure) = &report.at_first {
+        if let Some(failure) = report.at_first.as_ref().filter(|failure| report.result.as_ref().err() != Some(failure))
+        {
             println!("before it was repeated:\n{}", options.shown(failure));
         }
         if let Err(failure) = &report.result {
