@@ -69,11 +69,14 @@ fn captured_addresses_of_the_host_are_errors_with_the_variable_and_legal_twins_a
     assert!(found.contains(&format!("due to {n_refused} previous errors")), "cargo counts them: {found}");
 
     // A build says the same, also if nothing has changed since: nothing was made.
+    let binary = package.folder().join("target/sycl/debug").join(PROGRAM);
+    // What an earlier run of this test has left.
+    let _ = fs::remove_file(&binary);
     for _ in 0..2 {
         let (_, messages) = fail(&mut package.command(&["build", "--bin", PROGRAM]));
         assert!(without_progress(&messages) == found, "{messages}");
     }
-    assert!(!package.folder().join("target/sycl/debug").join(PROGRAM).exists());
+    assert!(!binary.exists());
 
     // For editors: the marked text is the variable.
     let (json, _) = fail(&mut package.command(&["check", "--bin", PROGRAM, "--message-format=json"]));
@@ -121,15 +124,14 @@ fn captured_addresses_of_the_host_are_errors_with_the_variable_and_legal_twins_a
         let (_, messages) = package.sycl(&[verb, "--bin", "captures_twins", "--targets", "sm_70"]);
         assert!(!messages.contains("warning") && !messages.contains("error"), "{messages}");
     }
-    let binary = package.folder().join("target/sycl/debug/captures_twins");
-    let (kernels, _) = package.sycl(&["inspect", binary.to_str().unwrap()]);
+    let twins = package.folder().join("target/sycl/debug/captures_twins");
+    let (kernels, _) = package.sycl(&["inspect", twins.to_str().unwrap()]);
     assert!(!kernels.contains("cannot run") && kernels.starts_with("sm_70: "), "{kernels}");
 
     // A kernel for the host alone is one again.
     let (_, messages) = package.sycl(&["build", "--bin", PROGRAM, "--targets", "sm_70", "--allow", "host_capture"]);
     let allowed = messages.matches("cannot run on sm_70: its capture `").count();
     assert!(allowed > 0 && allowed <= n_refused && !messages.contains("error"), "{messages}");
-    let binary = package.folder().join("target/sycl/debug").join(PROGRAM);
     let (kernels, _) = package.sycl(&["inspect", binary.to_str().unwrap()]);
     assert_eq!(kernels.matches("cannot run: ").count(), allowed, "{kernels}");
     succeed(Command::new(&binary).env("OXISYCL_DEVICE_SELECTOR", "host:*"));

@@ -156,15 +156,24 @@ fn a_thread_that_submits_without_pause_leaves_fences_by_which_its_commands_end()
 
 #[test]
 fn memory_is_pinned_twice_for_as_many_launches_as_the_runtime_submits_ahead() {
+    assert_eq!(pinned_by_8000_launches(Batching::Off), 2, "each launch that may panic has a record of its own");
+    // The nodes of graphs have records of their own, at most 380 of a function. How many graphs there are depends on when the poller looks.
+    let pinned = pinned_by_8000_launches(Batching::On);
+    assert!((2..=3).contains(&pinned), "{pinned}");
+}
+
+/// How many times memory is pinned for launches behind a kernel that has not ended.
+fn pinned_by_8000_launches(batching: Batching) -> u64 {
     let fake = Fake::new();
     let device = fake.device();
     let layout = std::alloc::Layout::new::<u8>();
     let gate = device.memory().allocate(UsmKind::Host, layout, true).expect("there is memory");
-    let (queue, code) = (in_order(&device), kernel(&device, "failing"));
+    let options = QueueOptions { in_order: true, batching, ..QueueOptions::default() };
+    let (queue, code) = (create_queue(&device, &options).expect("a queue"), kernel(&device, "failing"));
     issue(&queue, launch(&kernel(&device, "gate"), "gate", &(gate.as_ptr() as usize), line(1)), &[]);
-    let pinned = fake.count("cuMemHostAlloc");
+    let before = fake.count("cuMemHostAlloc");
     let launched: Vec<_> = (0..8000).map(|_| issue(&queue, launch(&code, "failing", &(), line(1)), &[])).collect();
-    assert_eq!(fake.count("cuMemHostAlloc") - pinned, 2, "each launch that may panic has a record of its own");
+    let pinned = fake.count("cuMemHostAlloc") - before;
     // SAFETY: the byte is alive, and the kernel reads it as an atomic.
     unsafe {
         (*gate.as_ptr().cast::<std::sync::atomic::AtomicBool>()).store(true, std::sync::atomic::Ordering::Release);
@@ -172,6 +181,7 @@ fn memory_is_pinned_twice_for_as_many_launches_as_the_runtime_submits_ahead() {
     launched.iter().for_each(|command| drop(command.probe.fail()));
     // SAFETY: allocated above; the kernel has ended.
     unsafe { device.memory().free(gate, UsmKind::Host, layout) };
+    pinned
 }
 
 #[test]
