@@ -127,6 +127,11 @@ impl Recorder {
         self.0.missing_reports()
     }
 
+    /// Whether a command has ended, and its report waits for [`release_report`](Self::release_report).
+    pub fn is_held_back(&self, index: usize) -> bool {
+        self.0.reports.is_waiting(index)
+    }
+
     /// A command's name, with its number.
     pub fn name(&self, index: usize) -> String {
         format!("{} (command {index})", self.command(index).label)

@@ -66,6 +66,11 @@ impl Reports {
         unsafe { completion.complete(outcome) };
         true
     }
+
+    /// Whether the report of a command that has ended is held back.
+    pub(super) fn is_waiting(&self, index: usize) -> bool {
+        lock(&self.waiting).contains_key(&index)
+    }
 }
 
 /// The commands that the host has executed. They are no part of the record.

@@ -10,12 +10,10 @@ use std::time::{Duration, Instant};
 
 use oxisycl_backend_testing::recording::Recorder;
 
-use super::World;
-
-/// No report may be held back for longer. A report of a hundred thousand commands takes seconds on a slow machine.
-const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 1800 } else { 120 });
-/// A limit for tests in which a report does not come.
-pub(crate) const SHORT_LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 1800 } else { 3 });
+/// No report may be held back for longer.
+pub(crate) const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 1800 } else { 3 });
+/// No report may take longer once it has begun. One of a hundred thousand commands takes seconds on a slow machine.
+const LIMIT_OF_BEGUN: Duration = Duration::from_secs(if cfg!(miri) { 1800 } else { 120 });
 
 /// Time between two looks.
 const INTERVAL: Duration = Duration::from_millis(if cfg!(miri) { 60_000 } else { 100 });
@@ -27,22 +25,9 @@ pub(super) struct Watchdog {
 }
 
 pub(super) fn start(recorder: Recorder) -> Watchdog {
-    within(recorder, LIMIT)
-}
-
-fn within(recorder: Recorder, limit: Duration) -> Watchdog {
     let (stop, stopped) = channel();
-    let thread = std::thread::spawn(move || watch(&recorder, &stopped, limit));
+    let thread = std::thread::spawn(move || watch(&recorder, &stopped));
     Watchdog { stop, thread: Some(thread) }
-}
-
-impl World {
-    /// A world in which a report that does not come is found early.
-    pub(crate) fn impatient(n_devices: usize) -> Self {
-        let mut world = Self::new(n_devices);
-        world._watchdog = within(world.recorder.clone(), SHORT_LIMIT);
-        world
-    }
 }
 
 impl Drop for Watchdog {
@@ -55,7 +40,7 @@ impl Drop for Watchdog {
     }
 }
 
-fn watch(recorder: &Recorder, stopped: &Receiver<()>, limit: Duration) -> Vec<String> {
+fn watch(recorder: &Recorder, stopped: &Receiver<()>) -> Vec<String> {
     let mut names = Vec::new();
     let mut missing_since = BTreeMap::new();
     while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
@@ -63,6 +48,7 @@ fn watch(recorder: &Recorder, stopped: &Receiver<()>, limit: Duration) -> Vec<St
         missing_since.retain(|index, _| missing.contains(index));
         for index in missing {
             let since: Instant = *missing_since.entry(index).or_insert_with(Instant::now);
+            let limit = if recorder.is_held_back(index) { LIMIT } else { LIMIT_OF_BEGUN };
             if since.elapsed() > limit {
                 let name = recorder.name(index);
                 eprintln!("no report of {name} for {limit:?}");
