@@ -71,7 +71,7 @@ impl Ptxas {
         if !output.status.success() {
             return Err(format!("ptxas: {}", messages.lines().next().unwrap_or("it failed")));
         }
-        usage(&messages, symbol).ok_or_else(|| "ptxas tells nothing of it".to_owned())
+        usage(&messages, symbol).ok_or_else(|| "ptxas prints nothing about it".to_owned())
     }
 }
 

@@ -64,7 +64,7 @@ fn note(target: &str, mut names: Vec<&str>) -> Message {
     let more = if n_more == 0 { String::new() } else { format!(" and {n_more} more") };
     let have = if n_kernels == 1 { "kernel has" } else { "kernels have" };
     Message::Note(format!(
-        "{n_kernels} {have} no image for {target}: {}{more}; `cargo sycl inspect PROGRAM` tells why",
+        "{n_kernels} {have} no image for {target}: {}{more}; `cargo sycl inspect PROGRAM` shows why",
         names.join(", ")
     ))
 }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn note(text: &str) -> Message {
-        Message::Note(format!("{text}; `cargo sycl inspect PROGRAM` tells why"))
+        Message::Note(format!("{text}; `cargo sycl inspect PROGRAM` shows why"))
     }
 
     #[test]

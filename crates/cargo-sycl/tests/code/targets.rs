@@ -38,7 +38,7 @@ fn a_kernel_that_one_default_target_runs_is_a_note_for_the_other_and_a_warning_i
                 && note.contains(RECURSIVE),
             "{note}"
         );
-        assert!(note.ends_with("; `cargo sycl inspect PROGRAM` tells why"), "{note}");
+        assert!(note.ends_with("; `cargo sycl inspect PROGRAM` shows why"), "{note}");
         assert!(kernels.contains("sm_70: 2 kernels, ") && kernels.contains("spirv1.2: 1 kernel, "), "{kernels}");
         let (_, of_spirv) = kernels.split_once("spirv1.2: ").unwrap();
         assert!(of_spirv.contains("cannot run: ") && of_spirv.contains("recursi"), "{of_spirv}");

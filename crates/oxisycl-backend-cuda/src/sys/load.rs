@@ -87,7 +87,7 @@ fn version(library: &Library) -> Result<c_int, LoadFailure> {
         Ok(code) => Err(LoadFailure::Unusable {
             call: "cuDriverGetVersion",
             code,
-            meaning: "the driver does not tell its version".to_owned(),
+            meaning: "the driver does not report its version".to_owned(),
         }),
         Err(_) => Err(LoadFailure::Unusable {
             call: "cuDriverGetVersion",

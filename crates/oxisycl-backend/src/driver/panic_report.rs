@@ -31,7 +31,7 @@ pub unsafe fn take(record: NonNull<PanicRecord>) -> Option<PanicRecord> {
 /// The failure of a launch whose record is `record`, with the message of the image's panic site.
 pub fn failure(record: &PanicRecord, range: &LaunchRange, sites: &[PanicSite]) -> FailureKind {
     if ![PanicRecord::COMPLETE, PanicRecord::PLACED].contains(&record.state) {
-        let message = "a work-item panicked, and ended before it had told why".to_owned();
+        let message = "a work-item panicked, and ended before its report was complete".to_owned();
         return FailureKind::Panic { message, location: None, item: None };
     }
     let site = usize::try_from(record.site).ok().and_then(|site| sites.get(site));
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn an_unfinished_record_is_told_as_such() {
         for state in [PanicRecord::CLAIMED, 0xDEAD] {
-            assert!(parts_of(&record(|record| record.state = state)).0.contains("before it had told why"));
+            assert!(parts_of(&record(|record| record.state = state)).0.contains("before its report was complete"));
         }
     }
 }

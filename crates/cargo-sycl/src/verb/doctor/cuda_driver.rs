@@ -28,7 +28,7 @@ pub(super) fn find() -> Finding {
     // SAFETY: the function writes one number, for which there is room, and may be called before `cuInit`.
     let code = unsafe { version(&mut number) };
     if code != SUCCESS {
-        return Finding::Absent(format!("{LIBRARY} is there, but does not tell its version: error {code}"));
+        return Finding::Absent(format!("{LIBRARY} is there, but does not report its version: error {code}"));
     }
     described(number)
 }
