@@ -19,8 +19,10 @@ tests![
     stores_are_not_both_buffered_in_sequential_consistency,
     stores_are_not_both_buffered_around_fences,
     loads_are_not_both_buffered_with_acquire_and_release,
+    loads_are_not_both_buffered_around_fences,
     one_word_never_goes_back,
     readers_agree_on_the_order_of_writers,
+    readers_of_a_group_agree_on_the_order_of_writers,
     stores_and_loads_are_not_both_buffered_within_a_group,
     weak_outcomes_of_relaxed_operations_are_counted,
 ];
@@ -72,7 +74,6 @@ fn outcomes(
     });
     kernel.unwrap().wait().unwrap();
     let seen = seen.to_vec().unwrap();
-    // The kernel ran, and some member has read.
     assert!(seen.as_flattened().as_flattened().iter().any(|value| *value != NOTHING));
     let races = (0..PAIRS).flat_map(|pair| (0..ROUNDS).map(move |round| (pair, round)));
     races.map(|(pair, round)| [seen[pair][round], seen[PAIRS + pair][round]]).collect()
@@ -279,6 +280,19 @@ fn loads_are_not_both_buffered_with_acquire_and_release(env: &Env) {
     );
 }
 
+fn loads_are_not_both_buffered_around_fences(env: &Env) {
+    race(
+        env,
+        |words, role| {
+            let seen = words[role].load(Relaxed);
+            atomic_fence(AcqRel, Scope::Device);
+            words[1 - role].store(1, Relaxed);
+            [seen, NOTHING]
+        },
+        |[[first, _], [second, _]]| (first, second) == (1, 1),
+    );
+}
+
 fn one_word_never_goes_back(env: &Env) {
     race(
         env,
@@ -335,15 +349,63 @@ fn readers_agree_on_the_order_of_writers(env: &Env) {
     }
 }
 
+/// IRIW in local memory, with loads in sequential consistency and with fences.
+fn readers_of_a_group_agree_on_the_order_of_writers(env: &Env) {
+    const GROUPS: usize = 1 << 14;
+    const QUADS: usize = 32;
+    let forbidden = Buffer::from_vec(vec![0u32; 3]).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let forbidden = cg.access(&forbidden, Atomic);
+        let memory = (Local::<u32, { 4 * QUADS }>::new(), Local::<u32, { 8 * QUADS }>::new());
+        cg.parallel_for_work_group(GROUPS, Fixed1::<{ 4 * QUADS }>, memory, move |mut group, (mut words, mut seen)| {
+            group.for_each((Shares(&mut words), Shares(&mut seen)), move |_, (words, seen)| {
+                words.for_each(|(_, word)| *word = 0);
+                seen.for_each(|(_, word)| *word = NOTHING);
+            });
+            group.for_each((Atomically(&mut words), Atomically(&mut seen)), move |item, (words, seen)| {
+                let (role, quad) = (item.local_linear_id() / QUADS, item.local_linear_id() % QUADS);
+                for way in 0..2 {
+                    let word = |number: usize| words.atomic_ref((2 * way + number % 2) * QUADS + quad);
+                    let values = match role {
+                        0 | 3 => {
+                            word(role).store(1, SeqCst);
+                            continue;
+                        }
+                        _ if way == 0 => [word(role).load(SeqCst), word(role + 1).load(SeqCst)],
+                        _ => {
+                            let first = word(role).load(Relaxed);
+                            atomic_fence(SeqCst, Scope::WorkGroup);
+                            [first, word(role + 1).load(Relaxed)]
+                        }
+                    };
+                    for (index, value) in values.into_iter().enumerate() {
+                        seen.store((4 * way + 2 * (role - 1) + index) * QUADS + quad, value);
+                    }
+                }
+            });
+            group.for_each(&seen, move |item, seen| {
+                let quad = item.local_linear_id();
+                for way in 0..if quad < QUADS { 2 } else { 0 } {
+                    let values: [u32; 4] = std::array::from_fn(|index| seen[(4 * way + index) * QUADS + quad]);
+                    forbidden.fetch_add(item.global(), way, u32::from(values == [1, 0, 1, 0]));
+                    forbidden.fetch_add(item.global(), 2, u32::from(!values.contains(&NOTHING)));
+                }
+            });
+        })
+    });
+    kernel.unwrap().wait().unwrap();
+    assert_eq!(forbidden.to_vec().unwrap(), [0, 0, 2 * GROUPS as u32 * QUADS as u32]);
+}
+
 fn stores_and_loads_are_not_both_buffered_within_a_group(env: &Env) {
     const GROUPS: usize = 1 << 14;
     const ITEMS: usize = 128;
     const MEMBERS: usize = ITEMS / 2;
-    // Of stores in sequential consistency, of stores around fences, and of loads.
-    let forbidden = Buffer::from_vec(vec![0u32; 4]).unwrap();
+    // Of stores in sequential consistency and around fences, of loads with orders and around fences.
+    let forbidden = Buffer::from_vec(vec![0u32; 5]).unwrap();
     let kernel = env.queue().submit(|cg| {
         let forbidden = cg.access(&forbidden, Atomic);
-        let memory = (Local::<u32, 384>::new(), Local::<u32, 384>::new());
+        let memory = (Local::<u32, 512>::new(), Local::<u32, 512>::new());
         cg.parallel_for_work_group(GROUPS, Fixed1::<ITEMS>, memory, move |mut group, (mut words, mut seen)| {
             group.for_each((Shares(&mut words), Shares(&mut seen)), move |_, (words, seen)| {
                 words.for_each(|(_, word)| *word = 0);
@@ -351,7 +413,7 @@ fn stores_and_loads_are_not_both_buffered_within_a_group(env: &Env) {
             });
             group.for_each((Atomically(&mut words), Atomically(&mut seen)), move |item, (words, seen)| {
                 let (role, pair) = (item.local_linear_id() / MEMBERS, item.local_linear_id() % MEMBERS);
-                for way in 0..3 {
+                for way in 0..4 {
                     let place = |role: usize| way * ITEMS + role * MEMBERS + pair;
                     let (own, other) = (words.atomic_ref(place(role)), words.atomic_ref(place(1 - role)));
                     let value = match way {
@@ -364,9 +426,15 @@ fn stores_and_loads_are_not_both_buffered_within_a_group(env: &Env) {
                             atomic_fence(SeqCst, Scope::WorkGroup);
                             other.load(Relaxed)
                         }
-                        _ => {
+                        2 => {
                             let value = own.load(Acquire);
                             other.store(1, Release);
+                            value
+                        }
+                        _ => {
+                            let value = own.load(Relaxed);
+                            atomic_fence(AcqRel, Scope::WorkGroup);
+                            other.store(1, Relaxed);
                             value
                         }
                     };
@@ -375,18 +443,18 @@ fn stores_and_loads_are_not_both_buffered_within_a_group(env: &Env) {
             });
             group.for_each(&seen, move |item, seen| {
                 let pair = item.local_linear_id();
-                for way in 0..if pair < MEMBERS { 3 } else { 0 } {
+                for way in 0..if pair < MEMBERS { 4 } else { 0 } {
                     let both = [0, 1].map(|role| seen[way * ITEMS + role * MEMBERS + pair]);
-                    if both == [u32::from(way == 2); 2] {
+                    if both == [u32::from(way >= 2); 2] {
                         forbidden.fetch_add(item.global(), way, 1);
                     }
-                    forbidden.fetch_add(item.global(), 3, u32::from(!both.contains(&NOTHING)));
+                    forbidden.fetch_add(item.global(), 4, u32::from(!both.contains(&NOTHING)));
                 }
             });
         })
     });
     kernel.unwrap().wait().unwrap();
-    assert_eq!(forbidden.to_vec().unwrap(), [0, 0, 0, (3 * GROUPS * MEMBERS) as u32]);
+    assert_eq!(forbidden.to_vec().unwrap(), [0, 0, 0, 0, (4 * GROUPS * MEMBERS) as u32]);
 }
 
 /// Whether a member of a pair saw what the other one stored. Where none did, a device may have run them far from each other.
@@ -394,7 +462,7 @@ fn have_met(outcome: Outcome) -> bool {
     outcome.as_flattened().iter().any(|value| ![0, NOTHING].contains(value))
 }
 
-/// How often relaxed operations, of which the order is free, show an outcome that no order of the members' steps explains. It may be never.
+/// How often relaxed operations show an outcome that no order of the members' steps explains. It may be never.
 fn weak_outcomes_of_relaxed_operations_are_counted(env: &Env) {
     let mut counts = [[0usize; 2]; 3];
     let mut count = |shape: usize, outcomes: Vec<Outcome>, is_weak: fn(Outcome) -> bool| {
@@ -425,8 +493,7 @@ fn weak_outcomes_of_relaxed_operations_are_counted(env: &Env) {
         });
         count(2, loads, |[[first, _], [second, _]]| (first, second) == (1, 1));
     }
-    let races = LAUNCHES * PAIRS * ROUNDS;
-    let name = env.device().name();
+    let (races, name) = (LAUNCHES * PAIRS * ROUNDS, env.device().name());
     for (shape, [weak, met]) in ["message passing", "store buffering", "load buffering"].into_iter().zip(counts) {
         println!("{name}: {shape}: {weak} weak outcomes in {races} races, in {met} of which one saw the other");
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use oxisycl::group::{Fixed1, Local, LocalSlice, Private};
+use oxisycl::group::{Fixed1, Local, LocalSlice, Private, Shares};
 use oxisycl::operator::Sum;
 use oxisycl::prelude::*;
 
@@ -11,6 +11,7 @@ use crate::harness::{Env, tests};
 tests![
     memory_of_algorithms_counts_as_local_memory,
     an_operator_that_panics_names_its_place,
+    operators_of_scans_joint_forms_and_sub_groups_may_panic,
     a_work_item_that_panicked_decides_nothing,
     a_group_has_no_such_work_item,
 ];
@@ -23,9 +24,7 @@ fn memory_of_algorithms_counts_as_local_memory(env: &Env) {
             let memory = (LocalSlice::<u8>::new(bytes), Private::new(1u64));
             cg.parallel_for_work_group(1, Fixed1::<64>, memory, move |mut group, (mut slice, own)| {
                 let n = group.reduce(&own, Sum);
-                group.for_each(oxisycl::group::Shares(&mut slice), move |_, share| {
-                    share.for_each(|(_, b)| *b = n as u8)
-                });
+                group.for_each(Shares(&mut slice), move |_, share| share.for_each(|(_, b)| *b = n as u8));
             })
         })
     };
@@ -48,10 +47,7 @@ fn memory_of_algorithms_counts_as_local_memory(env: &Env) {
 fn an_operator_that_panics_names_its_place(env: &Env) {
     let event = env.queue().submit(|cg| {
         cg.parallel_for_work_group(2, Fixed1::<70>, Private::new(200u8), move |mut group, own| {
-            let total = group.reduce(&own, |a: u8, b: u8| match a.checked_add(b) {
-                Some(sum) => sum,
-                None => panic!("{a} and {b} are too much"),
-            });
+            let total = group.reduce(&own, too_much);
             group.for_each((), move |_, ()| assert!(total > 0));
         })
     });
@@ -59,6 +55,50 @@ fn an_operator_that_panics_names_its_place(env: &Env) {
     assert_eq!(error.code(), ErrorCode::Kernel);
     let text = error.to_string();
     assert!(text.ends_with("200 and 200 are too much") && text.contains("group/deaths.rs:"), "{text}");
+}
+
+fn too_much(a: u8, b: u8) -> u8 {
+    match a.checked_add(b) {
+        Some(sum) => sum,
+        None => panic!("{a} and {b} are too much"),
+    }
+}
+
+fn operators_of_scans_joint_forms_and_sub_groups_may_panic(env: &Env) {
+    const ITEMS: usize = 64;
+    let scan = env.queue().submit(|cg| {
+        cg.parallel_for_work_group(2, Fixed1::<ITEMS>, Private::new(200u8), move |mut group, mut own| {
+            group.inclusive_scan(&mut own, too_much);
+            group.for_each(&mut own, |_, own| *own = 0);
+        })
+    });
+    let joint = env.queue().submit(|cg| {
+        cg.parallel_for_work_group(2, Fixed1::<ITEMS>, Local::<u8, 100>::new(), move |mut group, mut tile| {
+            group.for_each(Shares(&mut tile), |_, share| share.for_each(|(_, place)| *place = 200));
+            let total = group.joint_reduce(&tile, 200, too_much);
+            group.for_each((), move |_, ()| assert!(total > 0));
+        })
+    });
+    let joint_scan = env.queue().submit(|cg| {
+        let memory = (Local::<u8, 100>::new(), Local::<u8, 100>::new());
+        cg.parallel_for_work_group(2, Fixed1::<ITEMS>, memory, move |mut group, (mut tile, mut sums)| {
+            group.for_each(Shares(&mut tile), |_, share| share.for_each(|(_, place)| *place = 200));
+            group.joint_inclusive_scan(&tile, &mut sums, too_much);
+            group.for_each(&sums, |_, sums| assert!(sums[0] > 0));
+        })
+    });
+    let sub_groups = env.queue().submit(|cg| {
+        cg.parallel_for_work_group(2, Fixed1::<ITEMS>, Private::new(200u8), move |mut group, mut own| {
+            group.sub_groups::<32>().reduce(&mut own, too_much);
+            group.for_each(&mut own, |_, own| *own = 0);
+        })
+    });
+    for (form, event) in [("scan", scan), ("joint", joint), ("joint scan", joint_scan), ("sub-groups", sub_groups)] {
+        let error = event.unwrap().wait().unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Kernel, "{form}");
+        let text = error.to_string();
+        assert!(text.ends_with("200 and 200 are too much") && text.contains("group/deaths.rs:"), "{form}: {text}");
+    }
 }
 
 fn a_work_item_that_panicked_decides_nothing(env: &Env) {

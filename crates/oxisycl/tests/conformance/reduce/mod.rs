@@ -7,11 +7,12 @@ use oxisycl::prelude::*;
 use oxisycl::reduction::{TILE, reduction, reduction_without_identity};
 
 use crate::harness::{Env, tests};
-use crate::support::{counted, update};
+use crate::support::{Random, counted, update};
 
 tests![
     numbers_of_each_type_are_summed,
     sums_of_floats_have_the_bits_of_the_tree,
+    fifty_random_sums_of_floats_have_the_bits_of_the_tree,
     the_same_sum_has_the_same_bits_each_time,
     a_target_that_is_read_is_part_of_the_result,
     a_reduction_over_nothing_gives_the_identity,
@@ -26,6 +27,7 @@ tests![
     two_reductions_into_one_target_are_refused,
     a_panic_loses_the_result,
     the_next_reduction_after_a_panic_is_right,
+    an_operator_that_panics_loses_the_result,
 ];
 
 /// Sizes around those of tiles and of groups, and some that take two launches.
@@ -98,6 +100,30 @@ fn sums_of_floats_have_the_bits_of_the_tree(env: &Env) {
     assert_eq!(reduced(env, &[f32::MIN_POSITIVE / 4.0; 4], Sum), f32::MIN_POSITIVE);
     let values: Vec<f32> = (0..9000).map(|i| if i % 2 == 0 { f32::NAN } else { i as f32 }).collect();
     assert_eq!((reduced(env, &values, Min), reduced(env, &values, Max)), (1.0, 8999.0));
+}
+
+/// The run's seed is printed. Where a sum is no number, its bits are the processor's.
+fn fifty_random_sums_of_floats_have_the_bits_of_the_tree(env: &Env) {
+    println!("seed {}", env.seed());
+    let mut random = Random::new(env.seed());
+    for number in 0..50 {
+        let size = 1 + random.below([100, 5_000, 70_000][number % 3]);
+        let mut values: Vec<f64> =
+            (0..size).map(|_| random.below(1 << 31) as f64 * random.below(1 << 32) as f64 - 2.0e18).collect();
+        let special = [-0.0, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE / 8.0];
+        match number % 10 {
+            kind @ 0..4 => values[random.below(size)] = special[kind],
+            4 => values.fill(-0.0),
+            _ => {}
+        }
+        let singles: Vec<f32> = values.iter().map(|value| *value as f32).collect();
+        let of_doubles = [reduced(env, &values, Sum), tree(&values, |a, b| a + b)];
+        let of_singles = [reduced(env, &singles, Sum), tree(&singles, |a, b| a + b)];
+        let are_same = of_doubles[0].to_bits() == of_doubles[1].to_bits() || of_doubles.iter().all(|sum| sum.is_nan());
+        assert!(are_same, "sum {number}: {of_doubles:?}");
+        let are_same = of_singles[0].to_bits() == of_singles[1].to_bits() || of_singles.iter().all(|sum| sum.is_nan());
+        assert!(are_same, "sum {number}: {of_singles:?}");
+    }
 }
 
 fn the_same_sum_has_the_same_bits_each_time(env: &Env) {
@@ -348,5 +374,28 @@ fn the_next_reduction_after_a_panic_is_right(env: &Env) {
         failing(env, &target).wait().unwrap_err();
         let sum = env.queue().reduce(&values, Sum);
         assert_eq!(sum.unwrap().get().unwrap(), (0..100_000u32).fold(0, u32::wrapping_add));
+    }
+}
+
+fn an_operator_that_panics_loses_the_result(env: &Env) {
+    let values = Buffer::from_vec((0..100_000u32).collect()).unwrap();
+    // In a tile, and where the sums of tiles are combined.
+    for limit in [100, 5_000] {
+        let target = Buffer::from_vec(vec![1u32]).unwrap();
+        let submitted = env.queue().submit(|cg| {
+            let bounded = move |a: u32, b: u32| {
+                assert!(a + b <= limit, "{} is too much", a + b);
+                a + b
+            };
+            let into = reduction_without_identity(cg.access(&target, ReadWrite), bounded);
+            cg.parallel_reduce(100_000, into, |_, sum| sum.combine(1))
+        });
+        let error = submitted.unwrap().wait().unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Kernel, "{limit}");
+        let text = error.to_string();
+        assert!(text.ends_with(" is too much") && text.contains("conformance/reduce/mod.rs:"), "{limit}: {text}");
+        assert!(target.to_vec().is_err(), "{limit}");
+        let sum = env.queue().reduce(&values, Sum);
+        assert_eq!(sum.unwrap().get().unwrap(), (0..100_000u32).fold(0, u32::wrapping_add), "{limit}");
     }
 }
