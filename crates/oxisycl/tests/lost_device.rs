@@ -24,6 +24,8 @@ use fake_gpu::kernel;
 use support::watchdog;
 
 const N: usize = 64;
+/// Kernels are held where that gains, and always.
+const BATCHING: [(&str, &str); 2] = [("OXISYCL_BATCHING", "1"), ("OXISYCL_BATCHING", "always")];
 
 /// What this program does when one of its tests starts it again.
 #[test]
@@ -38,15 +40,19 @@ fn child() {
 
 #[test]
 fn every_call_on_a_lost_device_names_the_kernel_and_nothing_hangs_and_another_device_goes_on() {
-    let ended = run("loses_one", &[fake_gpu::Driver::new().variable()]).succeeded();
-    // One line, for the data that could not be brought back to their slice; the other errors were returned or went to a handler.
-    let reports = ended.reports();
-    assert!(reports.len() == 1 && reports[0].contains("kernel \"crash\""), "{ended:#?}");
+    for batching in BATCHING {
+        let ended = run("loses_one", &[fake_gpu::Driver::new().variable(), batching]).succeeded();
+        // One line, for the data that could not be brought back to their slice; the other errors were returned or went to a handler.
+        let reports = ended.reports();
+        assert!(reports.len() == 1 && reports[0].contains("kernel \"crash\""), "{ended:#?}");
+    }
 }
 
 #[test]
 fn devices_that_the_driver_gives_up_with_another_one_name_its_kernel() {
-    run("loses_all", &[fake_gpu::Driver::new().variable()]).succeeded();
+    for batching in BATCHING {
+        run("loses_all", &[fake_gpu::Driver::new().variable(), batching]).succeeded();
+    }
 }
 
 /// The driver's two GPUs, with its setting `lost_together`.

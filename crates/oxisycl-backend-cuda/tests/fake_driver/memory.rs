@@ -129,7 +129,7 @@ fn many_launches_keep_no_memory() {
     const N_THOUSANDS: usize = if cfg!(debug_assertions) { 200 } else { 1000 };
     /// Of memory that grows. A million launches may keep 20 MiB.
     const LIMIT: usize = N_THOUSANDS * (20 << 20) / 1000;
-    for batching in [Batching::Always, Batching::Off] {
+    for batching in [Batching::On, Batching::Always, Batching::Off] {
         let mut launches = Launches::new("empty", batching);
         let mut run = |n_rounds: usize| {
             for _ in 0..n_rounds {
@@ -149,8 +149,8 @@ fn many_launches_keep_no_memory() {
 #[test]
 fn an_unfinished_launch_has_a_bounded_cost() {
     for batching in [Batching::On, Batching::Always, Batching::Off] {
-        // A little above what was measured: at most 589 and 1010.
-        for (name, limit) in [("empty", 625), ("failing", 625 + size_of::<PanicRecord>())] {
+        // Measured: at most 589 and, with the memory of graphs, 1143.
+        for (name, limit) in [("empty", 660), ("failing", 660 + size_of::<PanicRecord>())] {
             let cost = Launches::new(name, batching).cost_of_unfinished();
             assert!(cost <= limit, "{cost} bytes for an unfinished launch of {name}, {batching:?}");
         }
