@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use oxisycl::group::Fixed1;
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
@@ -22,6 +23,7 @@ tests![
     a_full_buffer_loses_lines_and_nothing_else,
     helpers_of_kernels_print,
     a_handler_of_output_must_not_wait,
+    group_scope_prints_in_each_work_item_of_a_device_and_a_phase_in_one,
 ];
 
 /// What is printed while `f` runs.
@@ -366,4 +368,24 @@ fn a_handler_of_output_must_not_wait(env: &Env) {
     queue.single_task(|_| oxisycl::println!("text")).unwrap().wait().unwrap();
     oxisycl::set_output_handler(None);
     assert_eq!(*codes.lock().unwrap(), [ErrorCode::Invalid; 2]);
+}
+
+fn group_scope_prints_in_each_work_item_of_a_device_and_a_phase_in_one(env: &Env) {
+    const ITEMS: usize = 4;
+    let text = printed(|| {
+        let kernel = env.queue().parallel_for_work_group(2, Fixed1::<ITEMS>, (), |mut group, ()| {
+            oxisycl::println!("group {}", group.linear_id());
+            group.for_each((), |item, ()| {
+                if item.local_linear_id() == 0 {
+                    oxisycl::println!("phase {}", item.global().index() / ITEMS);
+                }
+            });
+        });
+        kernel.unwrap().wait().unwrap();
+    });
+    let n_printing = if env.device().image_targets().is_empty() { 1 } else { ITEMS };
+    for group in 0..2 {
+        let count = |line: String| text.lines().filter(|printed| *printed == line).count();
+        assert_eq!((count(format!("group {group}")), count(format!("phase {group}"))), (n_printing, 1), "{text}");
+    }
 }
