@@ -167,6 +167,7 @@ mod tests {
         let other = Quirks::new("The pocl project", true, "6.0");
         assert!(!other.second_waiter && !other.queue_release && other.equal_distances);
         let nvidia = Quirks::new("NVIDIA Corporation", false, "580.159.04");
+        assert!(intel.barriers_go_on && nvidia.barriers_go_on && !gpu.barriers_go_on && !other.barriers_go_on);
         assert!(nvidia.unnamed_loss && !intel.unnamed_loss && !gpu.unnamed_loss && !other.unnamed_loss);
     }
 

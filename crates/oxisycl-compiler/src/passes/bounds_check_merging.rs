@@ -271,9 +271,11 @@ mod tests {
             ("%x = load volatile i64, ptr %launch", 2),
             ("%x = udiv i64 %n, %i", 2),
             ("%x = call i64 @other()", 2),
+            ("call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0) %x = add i64 %i, 1", 2),
         ] {
             let (branches, text) = merged(&format!(
                 "declare i64 @other() declare i64 @llvm.ctpop.i64(i64)
+                declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
                 define void @k(ptr %launch, i64 %i, i64 %n, ptr %p) {{
                     %a_fails = icmp uge i64 %i, %n
                     br i1 %a_fails, label %bad, label %one

@@ -84,3 +84,21 @@ fn comparisons_where_threads_of_several_ways_meet_stay() {
         assert!(!follow_branches(&module), "{module}");
     }
 }
+
+/// Work-items of a group wait for each other where the two ways meet. Joining the branches would have each wait in its own way.
+#[test]
+fn a_barrier_where_two_ways_meet_is_not_doubled() {
+    let context = context();
+    let barrier = "%option = phi ptr [ null, %head ], [ %element, %some ]
+        call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)";
+    let text = LOOP.replace("%option = phi ptr [ null, %head ], [ %element, %some ]", barrier)
+        + "\ndeclare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)";
+    let module = module(&context, &text);
+    let target = codegen::of(&ImageTarget::Ptx { sm: 70 }).expect("a target");
+    module.set_target(target.machine().triple(), &target.machine().data_layout());
+    assert!(follow_branches(&module));
+    let passes = "function(instcombine<no-verify-fixpoint>,simplifycfg)";
+    module.run(passes, Some(target.machine()), &PassTuning::DEVICE).expect("passes");
+    let text = module.to_string();
+    assert_eq!(text.matches("call void @llvm.nvvm.barrier").count(), 1, "{text}");
+}
