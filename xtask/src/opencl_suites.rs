@@ -50,6 +50,10 @@ const DEVICE: &[&str] = &["--device", "opencl"];
 /// Other devices have stages of their own.
 const ALONE: &str = "opencl:0";
 
+/// Examples that are run on the driver as well. Each compares its results with what they must be.
+const RUN: &[&str] =
+    &["14_tiled_gemm", "15_stencil", "16_histogram", "17_bitonic_sort", "18_block_scan", "19_reduction"];
+
 /// The longest that a suite may run; the longest takes a few minutes. A driver that hangs must not hang the run.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 
@@ -131,6 +135,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     }
     let programs = build(workspace)?;
     let n_others = validate_others(workspace)?;
+    run_examples(workspace)?;
     let suites: Vec<(&Suite, PathBuf)> = SUITES.iter().zip(programs).collect();
     let notes = Mutex::new(Vec::new());
     // The driver compiles one kernel at a time in each process, which takes most of the time.
@@ -142,7 +147,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     Failure::unless_empty("fault of a suite on OpenCL", findings)?;
     let mut notes = notes.into_inner().unwrap_or_else(PoisonError::into_inner);
     notes.sort();
-    notes.push(format!("examples and benchmarks with {n_others} modules"));
+    notes.push(format!("examples and benchmarks with {n_others} modules, {} examples run", RUN.len()));
     Ok(Outcome::Passed(notes.join(", ")))
 }
 
@@ -186,6 +191,17 @@ fn validate_others(workspace: &Workspace) -> Result<usize> {
     let counts: BTreeMap<String, usize> = counts.collect::<Result<_>>()?;
     Failure::unless_empty("program with another number of modules than expected", unexpected(&counts))?;
     Ok(counts.values().sum())
+}
+
+/// Runs the examples of [`RUN`].
+fn run_examples(workspace: &Workspace) -> Result<()> {
+    for example in RUN {
+        let program = device_programs::named(workspace, "example", example)?;
+        let mut command = command(workspace, &program.into_os_string());
+        command.env("OXISYCL_DEVICE_SELECTOR", ALONE).env("OXISYCL_COMPILE_LIMIT", "600");
+        process::run_within(&mut command, LIMIT)?.succeeded()?;
+    }
+    Ok(())
 }
 
 /// Programs with fewer modules than there were, and programs with modules that are not listed.
