@@ -6,7 +6,7 @@ use super::memory::Elements;
 use super::scope::Group;
 use super::shape::Shape;
 use crate::advice::AnyBits;
-use crate::operator::Operator;
+use crate::operator::{BitOr, Operator};
 use crate::{DeviceCopyable, builtin};
 
 impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
@@ -48,6 +48,78 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
             return self.scan_first(value, items, &operator, Wanted::Total).total;
         }
         fold_of(items, of_item, &operator)
+    }
+
+    /// Whether `predicate` holds for an element of a tile or a slice (SYCL 2020 `joint_any_of`). Of no elements it does not.
+    ///
+    /// ```
+    /// use oxisycl::group::Fixed1;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (numbers, found) = (Buffer::from_vec((1..9).collect())?, Buffer::from_vec(vec![[false; 3]; 4])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (numbers, found) = (cg.access(&numbers, Read), cg.access(&found, Write));
+    ///     cg.parallel_for_work_group(1, Fixed1::<4>, (), move |mut group, ()| {
+    ///         let view = numbers.view(group.uniform());
+    ///         let is_odd = |number: i32| number % 2 == 1;
+    ///         let all = view.as_slice();
+    ///         let odd = [group.joint_any(all, is_odd), group.joint_all(all, is_odd), group.joint_none(all, is_odd)];
+    ///         group.for_each((), move |item, ()| found.set(item.global(), odd));
+    ///     })
+    /// })?;
+    /// assert_eq!(found.to_vec()?, [[true, false, false]; 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    #[track_caller]
+    pub fn joint_any<T, M, P>(&mut self, elements: &M, predicate: P) -> bool
+    where
+        T: DeviceCopyable + AnyBits,
+        M: JointElements<T> + ?Sized,
+        P: Fn(T) -> bool + Copy + Send + Sync + 'wg,
+    {
+        let (start, len) = (elements.start(), elements.count());
+        let holds = |first: usize, step: usize| {
+            let (mut next, mut any) = (first, false);
+            while next < len {
+                // SAFETY: an element of memory that is borrowed.
+                any |= predicate(unsafe { start.add(next).read() });
+                next += step;
+            }
+            any
+        };
+        if builtin::is_device_code() {
+            let items = self.items();
+            let own = u32::from(holds(self.local_linear_id(), items));
+            return self.scan_first(own, items, &BitOr, Wanted::Total).total != 0;
+        }
+        holds(0, 1)
+    }
+
+    /// Whether `predicate` holds for all elements of a tile or a slice (SYCL 2020 `joint_all_of`). Of no elements it does.
+    #[inline(always)]
+    #[track_caller]
+    pub fn joint_all<T, M, P>(&mut self, elements: &M, predicate: P) -> bool
+    where
+        T: DeviceCopyable + AnyBits,
+        M: JointElements<T> + ?Sized,
+        P: Fn(T) -> bool + Copy + Send + Sync + 'wg,
+    {
+        !self.joint_any(elements, move |element| !predicate(element))
+    }
+
+    /// Whether `predicate` holds for no element of a tile or a slice (SYCL 2020 `joint_none_of`). Of no elements it does.
+    #[inline(always)]
+    #[track_caller]
+    pub fn joint_none<T, M, P>(&mut self, elements: &M, predicate: P) -> bool
+    where
+        T: DeviceCopyable + AnyBits,
+        M: JointElements<T> + ?Sized,
+        P: Fn(T) -> bool + Copy + Send + Sync + 'wg,
+    {
+        !self.joint_any(elements, predicate)
     }
 
     /// Puts into each of `results` the elements of a tile or a slice up to its index, itself included (SYCL 2020 `joint_inclusive_scan`).

@@ -23,6 +23,7 @@ tests![
     sums_of_floats_are_scanned_in_the_documented_order,
     results_beyond_the_elements_stay,
     fewer_results_than_elements_are_a_panic,
+    elements_are_asked_together,
 ];
 
 fn tiles_and_slices_are_reduced_together(env: &Env) {
@@ -241,4 +242,36 @@ fn fewer_results_than_elements_are_a_panic(env: &Env) {
     let error = event.unwrap().wait().unwrap_err();
     assert_eq!(error.code(), ErrorCode::Kernel);
     assert!(error.to_string().contains("8 results of a scan of 9 elements"), "{error}");
+}
+
+fn elements_are_asked_together(env: &Env) {
+    const N: usize = 40;
+    for (len, odd) in
+        [(0, vec![]), (1, vec![]), (1, vec![0]), (39, vec![38]), (200, vec![199]), (200, (0..200).collect())]
+    {
+        let mut values = vec![2u16; len.max(1)];
+        odd.iter().for_each(|index: &usize| values[*index] = 3);
+        let (input, output) = (Buffer::from_vec(values).unwrap(), Buffer::from_vec(vec![[false; 4]; 2 * N]).unwrap());
+        let submitted = env.queue().submit(|cg| {
+            let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+            let memory = LocalSlice::<u16>::new(len);
+            cg.parallel_for_work_group(2, Fixed1::<N>, memory, move |mut group, mut slice| {
+                let view = input.view(group.uniform());
+                group.for_each(Shares(&mut slice), move |_, share| share.for_each(|(i, place)| *place = *view.at(i)));
+                let is_odd = |value: u16| value % 2 == 1;
+                let found = [
+                    group.joint_any(&slice, is_odd),
+                    group.joint_all(&slice, is_odd),
+                    group.joint_none(&slice, is_odd),
+                    // A decision at group scope, which is the same in all work-items.
+                    len > 0 && group.joint_any(&[group.linear_id()][..], |id: usize| id == 1),
+                ];
+                group.for_each((), move |item, ()| output.set(item.global(), found));
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        let expected = |group: usize| [!odd.is_empty(), odd.len() == len, odd.is_empty(), len > 0 && group == 1];
+        let all: Vec<_> = (0..2 * N).map(|item| expected(item / N)).collect();
+        assert_eq!(output.to_vec().unwrap(), all, "{len} elements, of which {} are odd", odd.len());
+    }
 }
