@@ -134,10 +134,30 @@ impl Captures {
     }
 }
 
+/// What a crate tells of kernels.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The kernels that it has the code of, sorted by symbol.
+    pub(crate) described: Vec<Described>,
+    /// Launches of kernels whose code is in another crate.
+    pub(crate) elsewhere: Vec<Elsewhere>,
+}
+
+/// A launch of a kernel whose code, or a part of whose description, is in another crate of the program.
+#[derive(Debug)]
+pub(crate) struct Elsewhere {
+    /// One of the [`symbols`](Described::symbols) of the kernel in that crate.
+    pub(crate) symbol: String,
+    /// The place, if it is a single one and known.
+    pub(crate) launch: Option<Launch>,
+}
+
 /// A kernel, and the bitcode that its entry is in.
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
     pub(crate) kernel: Kernel,
+    /// The symbols of the functions that describe it in its crate, and of its entry there.
+    pub(crate) symbols: Vec<String>,
     /// Whether the final crate describes it, and not only a crate that it uses.
     pub(crate) is_of_final_crate: bool,
     /// The bitcode of a few kernels' entries, by the names in [`Kernel::entry`], and of the functions that they reach in their crate. Each

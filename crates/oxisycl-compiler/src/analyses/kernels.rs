@@ -14,7 +14,7 @@ use crate::analyses::capture_check;
 use crate::analyses::definitions::Definitions;
 use crate::analyses::source_location;
 use crate::error::CompileError;
-use crate::kernel::{Captures, Described, Kernel};
+use crate::kernel::{Captures, Described, Elsewhere, Found, Kernel};
 use crate::link::library::link_where_used;
 use crate::llvm::pass_lists::DROP_UNUSED_AND_TYPES;
 use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, PassTuning, TypeKind, Value, ValueKind};
@@ -61,7 +61,7 @@ pub(crate) const MAX_SHARING: usize = 96;
 
 /// Finds the kernels that a module describes, sorted by symbol. `declared` is a lazily read copy of the module, of which only the
 /// descriptions are read.
-pub(crate) fn find(module: Module<'_>, declared: Module<'_>) -> Result<Vec<Described>, CompileError> {
+pub(crate) fn find(module: Module<'_>, declared: Module<'_>) -> Result<Found, CompileError> {
     find_sharing(module, declared, MAX_SHARING)
 }
 
@@ -72,8 +72,12 @@ pub(crate) fn list<'c>(modules: &[ManuallyDrop<Module<'c>>]) -> Result<Vec<Captu
     let mut seen = Vec::new();
     for module in modules {
         for Table { global, methods } in vtables(module)? {
-            let method = definitions.named(&methods[ENTRY]).ok_or_else(|| unreadable(&methods[ENTRY]))?;
+            // What another crate has the code of, that crate describes.
+            let Some(method) = definitions.named(&methods[ENTRY]) else { continue };
             let entry = definitions.definition(returned_by(method).ok_or_else(|| unreadable(&methods[ENTRY]))?);
+            if entry.is_declaration() {
+                continue;
+            }
             // Several units of code may describe a kernel. It is launched in more than one place then.
             if seen.contains(&entry.name().to_owned()) {
                 continue;
@@ -90,31 +94,37 @@ pub(crate) fn list<'c>(modules: &[ManuallyDrop<Module<'c>>]) -> Result<Vec<Captu
     Ok(found)
 }
 
-fn with_entries<'c>(module: &Module<'c>, declared: Module<'_>) -> Result<Vec<(Kernel, Value<'c>)>, CompileError> {
-    let vtables = vtables(module)?;
-    let evaluated = evaluated(declared, &vtables)?;
+/// A kernel, its entry, and the symbols of the functions that describe it, with that of its entry.
+type WithEntry<'c> = (Kernel, Value<'c>, Vec<String>);
+
+fn with_entries<'c>(
+    module: &Module<'c>,
+    declared: Module<'_>,
+) -> Result<(Vec<WithEntry<'c>>, Vec<Elsewhere>), CompileError> {
+    let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
+    for table in vtables(module)? {
+        match code_of_another(module, &table)? {
+            Some(symbol) => {
+                elsewhere.push(Elsewhere { symbol, launch: launch::of(table.global, &Definitions::default()) })
+            }
+            None => here.push(table),
+        }
+    }
+    let evaluated = evaluated(declared, &here)?;
     let mut found = Vec::new();
-    for Table { global, methods } in vtables {
+    for Table { global, methods } in here {
         let mut kernel = describe(&evaluated, &methods)?;
         kernel.launch = launch::of(global, &Definitions::default());
         let entry = returned(module, &methods[ENTRY])?;
-        if entry.kind() != ValueKind::Function {
-            return Err(unreadable(&methods[ENTRY]));
-        }
-        if entry.is_declaration() {
-            return Err(CompileError::Kernel(format!(
-                "{}: its code is not in the crate that launches it",
-                kernel.type_name
-            )));
-        }
         kernel.refused_captures = capture_check::refused(entry, &Definitions::default());
         kernel.place = source_location::of_kernel(entry, &Definitions::default());
         kernel.entry = format!("oxisycl_entry.{}", kernel.symbol);
-        found.push((kernel, entry));
+        let symbols = methods.into_iter().chain([entry.name().to_owned()]).collect();
+        found.push((kernel, entry, symbols));
     }
-    found.sort_by(|(a, _), (b, _)| a.symbol.cmp(&b.symbol));
-    let contradict = |pair: &&[(Kernel, Value<'_>)]| pair[0].0.symbol == pair[1].0.symbol && pair[0].1 != pair[1].1;
-    if let Some([(kernel, first), (_, second)]) = found.windows(2).find(contradict) {
+    found.sort_by(|(a, ..), (b, ..)| a.symbol.cmp(&b.symbol));
+    let contradict = |pair: &&[WithEntry<'_>]| pair[0].0.symbol == pair[1].0.symbol && pair[0].1 != pair[1].1;
+    if let Some([(kernel, first, _), (_, second, _)]) = found.windows(2).find(contradict) {
         return Err(CompileError::Kernel(format!(
             "{}: it is described twice, with the entries `{}` and `{}`",
             kernel.type_name,
@@ -122,26 +132,47 @@ fn with_entries<'c>(module: &Module<'c>, declared: Module<'_>) -> Result<Vec<(Ke
             second.name()
         )));
     }
-    found.dedup_by(|(a, _), (b, _)| a.symbol == b.symbol);
-    Ok(found)
+    found.dedup_by(|(later, _, symbols), (first, _, known)| {
+        let is_same = later.symbol == first.symbol;
+        if is_same {
+            known.append(symbols);
+        }
+        is_same
+    });
+    Ok((found, elsewhere))
 }
 
-fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) -> Result<Vec<Described>, CompileError> {
-    let found = with_entries(&module, declared)?;
-    let entries: Vec<_> = found.iter().map(|(kernel, entry)| (kernel.entry.clone(), *entry)).collect();
+/// The function by which the crate is found that has a kernel's code, if that is not this module's crate. Instances of generic functions are
+/// made once for all crates that use the one which needed them first, if they are not optimised, and no device code is at this point.
+fn code_of_another(module: &Module<'_>, table: &Table<'_>) -> Result<Option<String>, CompileError> {
+    let is_declared = |method: &&String| module.function(method).is_none_or(Value::is_declaration);
+    if let Some(method) = table.methods.iter().find(is_declared) {
+        return Ok(Some(method.clone()));
+    }
+    let entry = returned(module, &table.methods[ENTRY])?;
+    if entry.kind() != ValueKind::Function {
+        return Err(unreadable(&table.methods[ENTRY]));
+    }
+    Ok(entry.is_declaration().then(|| entry.name().to_owned()))
+}
+
+fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) -> Result<Found, CompileError> {
+    let (found, elsewhere) = with_entries(&module, declared)?;
+    let entries: Vec<_> = found.iter().map(|(kernel, entry, _)| (kernel.entry.clone(), *entry)).collect();
     let mut described = Vec::new();
     let mut codes = code_of(module, &entries, max_sharing)?.into_iter().map(Rc::new);
-    let mut kernels = found.into_iter().map(|(kernel, _)| kernel).peekable();
+    let mut kernels = found.into_iter().map(|(kernel, _, symbols)| (kernel, symbols)).peekable();
     while kernels.peek().is_some()
         && let Some(code) = codes.next()
     {
-        described.extend(kernels.by_ref().take(max_sharing).map(|kernel| Described {
+        described.extend(kernels.by_ref().take(max_sharing).map(|(kernel, symbols)| Described {
             kernel,
+            symbols,
             is_of_final_crate: false,
             code: Rc::clone(&code),
         }));
     }
-    Ok(described)
+    Ok(Found { described, elsewhere })
 }
 
 /// The bitcode and the names of entries, for groups of up to `max_sharing` kernels.

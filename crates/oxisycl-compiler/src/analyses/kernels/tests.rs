@@ -49,7 +49,7 @@ fn kernels(mangling: &str) -> Vec<Kernel> {
     let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
     // Fewer than there are, so that their code is in several pieces.
     let max_sharing = 7;
-    let described = find_sharing(module, declared, max_sharing).expect("kernels");
+    let described = find_sharing(module, declared, max_sharing).expect("kernels").described;
     let mut codes: Vec<_> = described.iter().map(|described| Rc::clone(&described.code)).collect();
     codes.dedup();
     assert_eq!(codes.len(), described.len().div_ceil(max_sharing));
@@ -250,7 +250,7 @@ fn arguments_are_listed_as_the_program_lists_them() {
         let (context, bytes) = (Context::new(), Rc::new(bitcode_of(mangling, &program)));
         let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
         let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
-        let described = find(module, declared).expect("kernels");
+        let described = find(module, declared).expect("kernels").described;
         let mut with_arguments = described.iter().filter(|described| !described.kernel.arguments.is_empty());
         let Described { kernel, .. } = with_arguments.next().expect("a kernel with arguments");
         assert!(with_arguments.next().is_none());
@@ -274,7 +274,7 @@ fn without_debug_information_no_kernel_leaves_the_host() {
     let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
     module.strip_debug_info();
     let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
-    let described = find(module, declared).expect("kernels");
+    let described = find(module, declared).expect("kernels").described;
     assert!(described.iter().all(|described| !described.kernel.refused_captures.is_empty()));
 }
 
