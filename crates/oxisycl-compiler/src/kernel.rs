@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use oxisycl_image::{Argument, Form, ParameterLayout, SourceLocation, UnsupportedKernel, user_name};
+use oxisycl_types::Aspects;
 
 use crate::error::CompileError;
 use crate::origin;
@@ -19,8 +20,12 @@ pub(crate) struct Kernel {
     pub(crate) entry: String,
     pub(crate) type_id: [u8; 16],
     pub(crate) form: Form,
-    /// The work-items of a group per dimension if the kernel fixes them, else zeros.
+    /// The work-items of a group per dimension if the kernel fixes or states them, else zeros.
     pub(crate) group: [u32; 3],
+    /// The aspects that the kernel states.
+    pub(crate) aspects: Aspects,
+    /// The work-items of a sub-group if the kernel states them, else 0.
+    pub(crate) sub_group: u32,
     pub(crate) parameters: ParameterLayout,
     pub(crate) type_name: String,
     /// What its block consists of; empty if it has no arguments beside its captures.
@@ -43,6 +48,8 @@ impl Kernel {
             type_id: [7; 16],
             form,
             group: [0; 3],
+            aspects: Aspects::NONE,
+            sub_group: 0,
             parameters: ParameterLayout { size, align: 8 },
             type_name: "app::k".to_owned(),
             arguments: Vec::new(),

@@ -3,6 +3,7 @@
 
 mod address_spaces;
 mod amdgcn;
+mod attributes;
 mod captures;
 mod convergence;
 #[path = "../../../oxisycl-compiler/src/codegen/disassembly.rs"]

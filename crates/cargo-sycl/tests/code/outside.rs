@@ -1,5 +1,5 @@
-//! Kernels that call other crates, one with the name of a published crate, one that was compiled without OxiSYCL, and one outside the
-//! workspace; and kernels that several crates launch.
+//! Kernels that call other crates: one with the name of a published crate, one that was compiled without OxiSYCL, and one outside the
+//! workspace. Kernels that several crates launch.
 
 use std::path::Path;
 use std::process::Command;

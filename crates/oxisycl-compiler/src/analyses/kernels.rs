@@ -8,7 +8,7 @@ use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use oxisycl_image::{Form, ParameterLayout};
-use oxisycl_types::GroupSize;
+use oxisycl_types::{Aspects, GroupSize};
 
 use crate::analyses::capture_check;
 use crate::analyses::definitions::Definitions;
@@ -32,7 +32,10 @@ const TYPE_NAME: usize = 3;
 const FORM: usize = 4;
 const GROUP: usize = 5;
 const ARGUMENTS: usize = 6;
-const METHODS: [&str; 7] = ["type_id", "entry", "layout", "type_name", "form", "group", "arguments"];
+const ASPECTS: usize = 7;
+const SUB_GROUP: usize = 8;
+const METHODS: [&str; 9] =
+    ["type_id", "entry", "layout", "type_name", "form", "group", "arguments", "aspects", "sub_group"];
 
 const GROUPS: u64 = GroupSize::FORM as u64;
 
@@ -142,8 +145,8 @@ fn with_entries<'c>(
     Ok((found, elsewhere))
 }
 
-/// The function by which the crate is found that has a kernel's code, if that is not this module's crate. Instances of generic functions are
-/// made once for all crates that use the one which needed them first, if they are not optimised, and no device code is at this point.
+/// The function by which the crate is found that has a kernel's code, if that is not this module's crate. Without
+/// optimisation, an instance of a generic function is made once, by the crate that needs it first. Crates that use that one refer to it.
 fn code_of_another(module: &Module<'_>, table: &Table<'_>) -> Result<Option<String>, CompileError> {
     let is_declared = |method: &&String| module.function(method).is_none_or(Value::is_declaration);
     if let Some(method) = table.methods.iter().find(is_declared) {
@@ -291,16 +294,17 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
     let type_name = text.ok_or_else(|| unreadable(&methods[TYPE_NAME]))?;
     let arguments = arguments::of(evaluated, constant(ARGUMENTS)?, &methods[ARGUMENTS])?;
     let type_id = type_id(evaluated, &methods[TYPE_ID])?;
-    let form = constant(FORM)?.integer().ok_or_else(|| unreadable(&methods[FORM]))?;
+    let integer = |method: usize| constant(method)?.integer().ok_or_else(|| unreadable(&methods[method]));
+    let form = integer(FORM)?;
     let form = match (form & GROUPS, form & !GROUPS) {
         (0, 0) => Form::Single,
         (0, dimensions @ 1..=3) => Form::Range(dimensions as u8),
         (GROUPS, dimensions @ 1..=3) => Form::Group(dimensions as u8),
         _ => return Err(unreadable(&methods[FORM])),
     };
-    let group = constant(GROUP)?.integer().ok_or_else(|| unreadable(&methods[GROUP]))?;
-    let extent = |axis: u32| (group >> (axis * GroupSize::EXTENT_BITS)) as u32 & ((1 << GroupSize::EXTENT_BITS) - 1);
-    let group = [extent(2), extent(1), extent(0)];
+    let group = GroupSize::extents(integer(GROUP)?);
+    let aspects = Aspects::from_bits(integer(ASPECTS)?).ok_or_else(|| unreadable(&methods[ASPECTS]))?;
+    let sub_group = integer(SUB_GROUP)? as u32;
     let symbol = symbol(type_name, &type_id, form);
     Ok(Kernel {
         symbol,
@@ -308,6 +312,8 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
         type_id,
         form,
         group,
+        aspects,
+        sub_group,
         parameters,
         type_name: type_name.to_owned(),
         arguments,

@@ -222,8 +222,10 @@ const WITH_ARGUMENTS: &str = r#"
             fn layout(&self) -> (usize, usize) { (size_of::<Bound<K, S>>(), align_of::<Bound<K, S>>()) }
             fn type_name(&self) -> &'static str { std::any::type_name::<K>() }
             fn form(&self) -> u32 { 1 }
-            fn group(&self) -> u64 { 0 }
+            fn group(&self) -> u64 { (4 << 21 | 2) << 21 | 8 }
             fn arguments(&self) -> Option<&'static ArgumentType> { Some(Bound::<K, S>::TYPE) }
+            fn aspects(&self) -> u64 { 1 << 7 }
+            fn sub_group(&self) -> u32 { 16 }
         }
         unsafe fn entry<K: Fn(usize, S) + Copy, S: Form>(block: *const u8, _: *const u8, _: *const u8) {
             let Bound(kernel, arguments) = unsafe { *block.cast::<Bound<K, S>>() };
@@ -255,6 +257,8 @@ fn arguments_are_listed_as_the_program_lists_them() {
         let Described { kernel, .. } = with_arguments.next().expect("a kernel with arguments");
         assert!(with_arguments.next().is_none());
         assert_eq!((kernel.refused_captures.len(), kernel.parameters.size), (0, 48));
+        let stated = (kernel.group, kernel.aspects, kernel.sub_group);
+        assert_eq!(stated, ([4, 2, 8], Aspects::of(&[oxisycl_types::Aspect::Fp64]), 16), "{mangling}");
         let list: Vec<String> = kernel.arguments.iter().map(ToString::to_string).collect();
         let captures = "captures: oxisycl_device::with::arguments::{{closure}}, 4 bytes at 0";
         let pair = |index: usize, at: usize| {
@@ -288,6 +292,8 @@ const CONTRADICTION: &str = "
         fn form(&self) -> u32 { 1 }
         fn group(&self) -> u64 { 0 }
         fn arguments(&self) -> Option<&'static kernel::ArgumentType> { None }
+        fn aspects(&self) -> u64 { 0 }
+        fn sub_group(&self) -> u32 { 0 }
     }
     fn lie<K: Fn(usize) + Copy, E: Fn(usize) + Copy>(_: &K, _: &E) {
         describe(&std::marker::PhantomData::<(K, E)>, Location::caller());
