@@ -11,6 +11,7 @@ mod disassembly;
 mod floats;
 mod groups;
 mod interrupted;
+mod layouts;
 mod library;
 mod lines;
 mod outside;
