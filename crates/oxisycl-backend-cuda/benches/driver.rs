@@ -142,6 +142,8 @@ fn kernel(device: &Arc<dyn Device>) -> Arc<dyn LoadedKernel> {
         location: SourceLocation { file: "kernels.ptx".to_owned(), line: 1, column: 1 },
         launch: None,
         requirements: Vec::new(),
+        aspects: Vec::new(),
+        unstated: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
         may_panic: true,

@@ -198,6 +198,7 @@ unsafe impl Driver for Cuda {
                 kernel.allow_local_bytes(group.local_bytes)?;
                 None
             }
+            None if kernel.entry.groups.local != [0; 3] => None,
             None => LaunchShape::n_threads_of_line(&command.range, kernel.block_threads, kernel.entry.is_paired),
         };
         let n_threads = match of_line {

@@ -47,6 +47,14 @@ impl LaunchShape {
         Some(Self { block: each(|d| block[d] as u32), group, grids: Grids::new(range, step)?, local_bytes: None })
     }
 
+    /// The shape of a launch over work-items in blocks of that size, the innermost extent last. `None` if the launch exceeds every limit.
+    pub(crate) fn in_blocks_of(range: &LaunchRange, [z, y, x]: [u32; 3]) -> Option<Self> {
+        let block = [x, y, z];
+        let group = block.map(|n| u64::from(n).max(1));
+        let step: [u64; 3] = each(|d| MAX_GRID[d].min((MAX_POSITIONS - 1) / group[d]) * group[d]);
+        Some(Self { block, group, grids: Grids::new(range, step)?, local_bytes: None })
+    }
+
     /// The shape of a launch over groups, one for each block, or `None` if it exceeds every limit.
     pub(crate) fn of_groups(range: &LaunchRange, group: &GroupSize) -> Option<Self> {
         let [z, y, x] = group.local;
@@ -60,6 +68,9 @@ impl LaunchShape {
     pub(crate) fn of(kernel: &CudaKernel, command: &KernelCommand) -> Option<Self> {
         match &command.group {
             Some(group) => Self::of_groups(&command.range, group),
+            None if kernel.entry.groups.local != [0; 3] => {
+                Self::in_blocks_of(&command.range, kernel.entry.groups.local)
+            }
             None => Self::new(&command.range, kernel.block_threads, kernel.entry.is_paired),
         }
     }
@@ -133,6 +144,26 @@ mod tests {
 
     fn shape(extent: [usize; 3], threads: u32) -> LaunchShape {
         LaunchShape::new(&range(extent, [0; 3]), threads, false).expect("within the limits")
+    }
+
+    #[test]
+    fn blocks_have_the_size_that_a_kernel_states() {
+        for (extent, local, blocks) in [
+            ([1, 1, 1000], [1, 1, 64], [16, 1, 1]),
+            ([1, 33, 64], [1, 16, 16], [4, 3, 1]),
+            ([5, 1, 1], [2, 4, 8], [1, 1, 3]),
+            ([1, 1, 1], [1, 1, 1], [1, 1, 1]),
+        ] {
+            let shape = LaunchShape::in_blocks_of(&range(extent, [0; 3]), local).expect("within the limits");
+            let [z, y, x] = local;
+            assert_eq!(shape.block, [x, y, z]);
+            assert_eq!(shape.blocks(&shape.grids.only().expect("one grid")), blocks, "{extent:?}");
+        }
+        // More blocks than a grid has, and more positions than a kernel counts.
+        let shape = LaunchShape::in_blocks_of(&range([1, 70_000, 1], [0; 3]), [1, 1, 32]).expect("several grids");
+        assert!(shape.grids.only().is_none());
+        let shape = LaunchShape::in_blocks_of(&range([1, 1, 1 << 33], [0; 3]), [1, 1, 32]).expect("several grids");
+        assert!(shape.grids.only().is_none());
     }
 
     #[test]

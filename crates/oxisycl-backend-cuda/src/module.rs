@@ -237,6 +237,8 @@ impl CudaModule {
                     static_local_bytes,
                     bytes_of_element: entry.groups.bytes_of_element as usize,
                 },
+                group: entry.groups.local,
+                sub_group: entry.groups.sub_group,
                 preferred_multiple: WARP,
                 preferred_items: Some(block_threads as usize),
                 private_bytes: usize::try_from(private_bytes).ok(),

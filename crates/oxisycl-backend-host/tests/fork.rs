@@ -31,6 +31,7 @@ fn submit(queue: &Arc<dyn Queue>) -> Result<Arc<Done>, BackendError> {
         location: Location::caller(),
         parameters: ParameterLayout { size: 0, align: 1 },
         arguments: None,
+        stated: oxisycl_image::StatedNeeds::NONE,
         host_entry: nothing,
     };
     let command = KernelCommand {

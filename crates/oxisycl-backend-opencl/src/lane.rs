@@ -223,6 +223,9 @@ unsafe impl Driver for OpenCl {
         }
         Ok(match &command.group {
             Some(group) => LaunchShape::of_groups(&command.range, group),
+            None if kernel.entry.groups.local != [0; 3] => {
+                LaunchShape::in_groups_of(&command.range, kernel.entry.groups.local)
+            }
             None => LaunchShape::new(&command.range, &kernel.limits),
         })
     }

@@ -47,13 +47,18 @@ impl LaunchShape {
         shape.grids(range).map(|_| shape)
     }
 
+    /// The shape of a launch over work-items in groups of that size, the innermost extent last. `None` if it exceeds every limit.
+    pub(crate) fn in_groups_of(range: &LaunchRange, [z, y, x]: [u32; 3]) -> Option<Self> {
+        let local = [x, y, z];
+        let shape = Self { dimensions: dimensions(range, local), local };
+        shape.grids(range).map(|_| shape)
+    }
+
     /// The shape of a launch over groups, or `None` if it exceeds every limit.
     pub(crate) fn of_groups(range: &LaunchRange, group: &GroupSize) -> Option<Self> {
         let [z, y, x] = group.local;
         let local = [x, y, z];
-        let used = |d: usize| local[d] > 1 || range.extent[2 - d] > 1;
-        let dimensions = NonZeroU32::MIN.saturating_add(u32::from(used(1) || used(2)) + u32::from(used(2)));
-        let shape = Self { dimensions, local };
+        let shape = Self { dimensions: dimensions(range, local), local };
         shape.grids_of_groups(range).map(|_| shape)
     }
 
@@ -88,6 +93,12 @@ impl LaunchShape {
     pub(crate) fn global(&self, grid: &Grid) -> [usize; 3] {
         std::array::from_fn(|d| grid.items[d].next_multiple_of(u64::from(self.local[d])) as usize)
     }
+}
+
+/// The number of dimensions in which there is more than one work-item. `local` has the extents along `x`, `y` and `z`.
+fn dimensions(range: &LaunchRange, local: [u32; 3]) -> NonZeroU32 {
+    let used = |d: usize| local[d] > 1 || range.extent[2 - d] > 1;
+    NonZeroU32::MIN.saturating_add(u32::from(used(1) || used(2)) + u32::from(used(2)))
 }
 
 /// The group size for an extent: along `x` first, of sizes that leave few work-items without a task.
@@ -132,6 +143,20 @@ mod tests {
 
     fn shape(extent: [usize; 3], limits: &GroupLimits) -> LaunchShape {
         LaunchShape::new(&range(extent), limits).expect("within the limits")
+    }
+
+    #[test]
+    fn groups_have_the_size_that_a_kernel_states() {
+        for (extent, local, positions, dimensions) in [
+            ([1, 1, 1000], [1, 1, 64], [1024, 1, 1], 1),
+            ([1, 33, 64], [1, 16, 16], [64, 48, 1], 2),
+            ([1, 1, 5], [2, 1, 4], [8, 1, 2], 3),
+        ] {
+            let shape = LaunchShape::in_groups_of(&range(extent), local).expect("within the limits");
+            assert_eq!(shape.local(), [2, 1, 0].map(|d| local[d] as usize));
+            let grid = shape.grids(&range(extent)).and_then(|grids| grids.only()).expect("one grid");
+            assert_eq!((shape.global(&grid), shape.dimensions()), (positions, dimensions), "{extent:?}");
+        }
     }
 
     #[test]

@@ -304,6 +304,8 @@ impl Module for ModuleHandle {
                     static_local_bytes: entry.groups.static_local_bytes as usize,
                     bytes_of_element: entry.groups.bytes_of_element as usize,
                 },
+                group: entry.groups.local,
+                sub_group: entry.groups.sub_group,
                 preferred_multiple: module.ask(Object(raw), code::KERNEL_PREFERRED_MULTIPLE).unwrap_or(1).max(1),
                 private_bytes: module
                     .ask::<u64>(Object(raw), code::KERNEL_PRIVATE_MEM_SIZE)

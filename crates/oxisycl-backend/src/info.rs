@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use oxisycl_image::ImageTarget;
+use oxisycl_image::{ImageTarget, StatedNeeds};
 use oxisycl_types::{Aspect, BackendKind, DeviceType};
 
 use crate::{AffinityDomain, MemoryId, MemoryInfo};
@@ -235,6 +235,41 @@ impl DeviceInfo {
     /// Whether the device has `aspect`.
     pub fn has(&self, aspect: Aspect) -> bool {
         self.aspects.contains(&aspect)
+    }
+
+    /// What keeps the device from running a kernel that states these needs, in the words of a message. `None` if nothing does.
+    pub fn lacks(&self, stated: &StatedNeeds) -> Option<String> {
+        let missing: Vec<&str> = stated.aspects.iter().filter(|aspect| !self.has(*aspect)).map(Aspect::name).collect();
+        if !missing.is_empty() {
+            let (plural, them) = if missing.len() == 1 { ("", "it") } else { ("s", "them") };
+            return Some(format!(
+                "it states that it needs the aspect{plural} {}, which the device lacks; submit it to a device that has {them} \
+                 (`Device::has`)",
+                missing.join(", ")
+            ));
+        }
+        if stated.group != [0; 3] {
+            let shown = &stated.group[stated.group.iter().position(|extent| *extent > 1).unwrap_or(2)..];
+            let items = stated.group.iter().try_fold(1usize, |items, extent| items.checked_mul(*extent as usize));
+            let limit = self.max_work_group_size;
+            if items.is_none_or(|items| items > limit) {
+                return Some(format!(
+                    "it states work-groups of {shown:?} work-items, and the limit of the device is {limit} for a group"
+                ));
+            }
+            let limits = self.max_work_item_sizes;
+            if let Some(d) = (0..3).find(|d| stated.group[*d] as usize > limits[*d]) {
+                return Some(format!(
+                    "it states work-groups of {shown:?} work-items, and the limit of the device is {} along an axis with {}",
+                    limits[d], stated.group[d]
+                ));
+            }
+        }
+        let size = stated.sub_group;
+        let has_size = size == 0 || self.sub_group_sizes.contains(&(size as usize));
+        (!has_size).then(|| {
+            format!("it states sub-groups of {size} work-items, and the device has those of {:?}", self.sub_group_sizes)
+        })
     }
 
     /// Whether a queue of the device can copy between the two memories directly.

@@ -44,6 +44,10 @@ pub struct KernelInfo {
     pub may_print: bool,
     /// The work-groups that its code allows, within the limits of the device.
     pub group_limits: KernelGroupLimits,
+    /// Work-items of a group per dimension, the innermost last, if the kernel fixes or states them, else zeros.
+    pub group: [u32; 3],
+    /// Work-items of a sub-group if the kernel states them, else 0.
+    pub sub_group: u32,
     /// The preferred multiple of the number of work-items in a group.
     pub preferred_multiple: usize,
     /// The preferred number of work-items in a group, if the driver reports it.
@@ -59,6 +63,8 @@ impl KernelInfo {
     pub const NOTHING: Self = Self {
         may_print: false,
         group_limits: KernelGroupLimits { items: usize::MAX, static_local_bytes: 0, bytes_of_element: 0 },
+        group: [0; 3],
+        sub_group: 0,
         preferred_multiple: 1,
         preferred_items: None,
         private_bytes: None,

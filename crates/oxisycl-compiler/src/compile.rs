@@ -3,7 +3,7 @@
 use std::mem;
 use std::path::PathBuf;
 
-use oxisycl_image::{DeviceImage, ImageTarget, UnsupportedKernel};
+use oxisycl_image::{DeviceImage, Form, ImageTarget, UnsupportedKernel};
 
 use crate::codegen::{self, Target};
 use crate::compiled::{Compiled, Generated, LoweredModule};
@@ -216,7 +216,22 @@ pub(crate) struct Wanted<'a> {
 fn refusal(kernel: &Kernel, target: &dyn Target) -> Option<String> {
     let (size, limit) = (kernel.parameters.size, target.max_arguments(kernel.parameters.align));
     let too_large = || kernel.with_place(&format!("its captures are {size} bytes, the limit is {limit}"));
-    kernel.refused_capture().or_else(|| (size > limit).then(too_large))
+    let sub_group = kernel.sub_group;
+    let no_size = || {
+        kernel.with_place(&format!("it states sub-groups of {sub_group} work-items, which no device of the target has"))
+    };
+    let has_size = sub_group == 0 || target.has_sub_groups_of(sub_group);
+    let group = match kernel.form {
+        Form::Range(dimensions) => &kernel.group[3 - usize::from(dimensions)..],
+        // Theirs is checked when it is launched.
+        _ => &[],
+    };
+    let no_group = || {
+        kernel.with_place(&format!("it states work-groups of {group:?} work-items, which no device of the target has"))
+    };
+    let has_group = group.is_empty() || target.has_groups_of(kernel.group);
+    let captures = kernel.refused_capture().or_else(|| (size > limit).then(too_large));
+    captures.or_else(|| (!has_group).then(no_group)).or_else(|| (!has_size).then(no_size))
 }
 
 /// Compiles a kernel from un-optimised code to its images.

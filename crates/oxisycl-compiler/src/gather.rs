@@ -12,10 +12,11 @@ use rustc_hash::FxHashMap;
 use crate::analyses::kernels;
 use crate::compile::Request;
 use crate::error::CompileError;
-use crate::kernel::{Captures, Described, Kernel};
+use crate::kernel::{Captures, Described, Elsewhere, Found, Kernel, Launch};
 use crate::link::library::{Library, read};
 use crate::link::standard_library::StandardLibrary;
 use crate::llvm::{Context, Module};
+use crate::symbols::path;
 use crate::toolchain::Toolchain;
 
 /// With more kernels than this, debug types are dropped from all crates first, since each kernel's compilation would read them. The number
@@ -43,7 +44,7 @@ pub(crate) fn gather(
     request: &Request,
     library: &mut Library<'_>,
 ) -> Result<Vec<Described>, CompileError> {
-    let mut found: Vec<Described> = Vec::new();
+    let (mut found, mut elsewhere): (Vec<Described>, Vec<Elsewhere>) = (Vec::new(), Vec::new());
     // In how many modules a function is.
     let mut n_modules: FxHashMap<String, u32> = FxHashMap::default();
     for (module_idx, path) in request.modules.iter().enumerate() {
@@ -59,13 +60,17 @@ pub(crate) fn gather(
         }
         if launches {
             let module = Module::from_bitcode(&whole, &bitcode, &name)?;
-            let described = kernels::find(module, declared)?.into_iter();
-            found.extend(described.map(|described| Described { is_of_final_crate: module_idx == 0, ..described }));
+            let Found { described, elsewhere: of_others } = kernels::find(module, declared)?;
+            elsewhere.extend(of_others);
+            found.extend(
+                described.into_iter().map(|described| Described { is_of_final_crate: module_idx == 0, ..described }),
+            );
         }
     }
     for Described { kernel, .. } in &mut found {
         kernel.launch.take_if(|launch| launch.functions.iter().any(|function| n_modules.get(function) != Some(&1)));
     }
+    note_other_launches(&mut found, &elsewhere)?;
     found.sort_by(|a, b| a.kernel.symbol.cmp(&b.kernel.symbol));
     found.dedup_by(|later, first| {
         let is_same = later.kernel.symbol == first.kernel.symbol;
@@ -83,4 +88,29 @@ pub(crate) fn gather(
         library.set_standard_library(StandardLibrary::open(toolchain.standard_library()?)?);
     }
     Ok(found)
+}
+
+/// Notes which kernels are launched by other crates than those that describe them. Each of these has to be known.
+fn note_other_launches(found: &mut [Described], elsewhere: &[Elsewhere]) -> Result<(), CompileError> {
+    if elsewhere.is_empty() {
+        return Ok(());
+    }
+    let symbols = |(index, described): (usize, &Described)| {
+        described.symbols.iter().map(move |symbol| (symbol.clone(), index)).collect::<Vec<_>>()
+    };
+    let by_symbol: FxHashMap<String, usize> = found.iter().enumerate().flat_map(symbols).collect();
+    for Elsewhere { symbol, launch } in elsewhere {
+        let Some(index) = by_symbol.get(symbol) else {
+            return Err(CompileError::Kernel(format!(
+                "{}: no crate of the program has the code of this description of a kernel",
+                path(symbol)
+            )));
+        };
+        let known = &mut found[*index].kernel.launch;
+        let place = |launch: &Option<Launch>| launch.as_ref().map(|launch| launch.location.clone());
+        if place(known) != place(launch) {
+            *known = None;
+        }
+    }
+    Ok(())
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use oxisycl_image::{Argument, Form, ParameterLayout, SourceLocation, UnsupportedKernel, user_name};
+use oxisycl_types::Aspects;
 
 use crate::error::CompileError;
 use crate::origin;
@@ -19,8 +20,12 @@ pub(crate) struct Kernel {
     pub(crate) entry: String,
     pub(crate) type_id: [u8; 16],
     pub(crate) form: Form,
-    /// The work-items of a group per dimension if the kernel fixes them, else zeros.
+    /// The work-items of a group per dimension if the kernel fixes or states them, else zeros.
     pub(crate) group: [u32; 3],
+    /// The aspects that the kernel states.
+    pub(crate) aspects: Aspects,
+    /// The work-items of a sub-group if the kernel states them, else 0.
+    pub(crate) sub_group: u32,
     pub(crate) parameters: ParameterLayout,
     pub(crate) type_name: String,
     /// What its block consists of; empty if it has no arguments beside its captures.
@@ -43,6 +48,8 @@ impl Kernel {
             type_id: [7; 16],
             form,
             group: [0; 3],
+            aspects: Aspects::NONE,
+            sub_group: 0,
             parameters: ParameterLayout { size, align: 8 },
             type_name: "app::k".to_owned(),
             arguments: Vec::new(),
@@ -134,10 +141,30 @@ impl Captures {
     }
 }
 
+/// What a crate tells of kernels.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The kernels that it has the code of, sorted by symbol.
+    pub(crate) described: Vec<Described>,
+    /// Launches of kernels whose code is in another crate.
+    pub(crate) elsewhere: Vec<Elsewhere>,
+}
+
+/// A launch of a kernel whose code, or a part of whose description, is in another crate of the program.
+#[derive(Debug)]
+pub(crate) struct Elsewhere {
+    /// One of the [`symbols`](Described::symbols) of the kernel in that crate.
+    pub(crate) symbol: String,
+    /// The place, if it is a single one and known.
+    pub(crate) launch: Option<Launch>,
+}
+
 /// A kernel, and the bitcode that its entry is in.
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
     pub(crate) kernel: Kernel,
+    /// The symbols of the functions that describe it in its crate, and of its entry there.
+    pub(crate) symbols: Vec<String>,
     /// Whether the final crate describes it, and not only a crate that it uses.
     pub(crate) is_of_final_crate: bool,
     /// The bitcode of a few kernels' entries, by the names in [`Kernel::entry`], and of the functions that they reach in their crate. Each

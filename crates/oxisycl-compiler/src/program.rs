@@ -3,6 +3,7 @@
 //! Each method of [`Program`] is one step between bitcode and code; `compile` says in which order they run. A step runs phases of the
 //! [`pipeline`], and decides between them. Each kernel is a program of its own.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -57,7 +58,7 @@ pub(crate) struct KernelCode<'c> {
 /// The decision about a kernel.
 pub(crate) enum Decision {
     /// The kernel has code.
-    Runs(KernelEntry),
+    Runs(Box<KernelEntry>),
     /// The target cannot run it.
     IsRefused(UnsupportedKernel),
 }
@@ -204,7 +205,8 @@ impl<'c, 'a> Program<'c, 'a> {
 
     /// A copy of the program in which each position of the grid runs two work-items, if that may be the better form.
     pub(crate) fn paired(&self) -> Option<Self> {
-        let is_line = matches!(self.kernel.form, Form::Range(1));
+        // Whose groups no kernel states: paired ones have half as many threads.
+        let is_line = matches!(self.kernel.form, Form::Range(1)) && self.kernel.group == [0; 3];
         // Each work-item has an arena of its own.
         let may_gain = is_line && thread_coarsening::may_gain(self.module()) && !arena::is_wanted(self.module());
         may_gain.then(|| Self {
@@ -271,8 +273,8 @@ impl<'c, 'a> Program<'c, 'a> {
             }
             None => {
                 let library = std::mem::take(&mut unit.dependencies).into_names();
-                let is_paired = unit.is_paired;
-                Ok(Decision::Runs(KernelEntry { is_paired, ..entry_of(kernel, findings, library) }))
+                let (is_paired, unstated) = (unit.is_paired, unstated(&kernel, &findings));
+                Ok(Decision::Runs(Box::new(KernelEntry { is_paired, unstated, ..entry_of(kernel, findings, library) })))
             }
         }
     }
@@ -312,7 +314,7 @@ impl<'c, 'a> Program<'c, 'a> {
             Decision::Runs(mut kernel) => {
                 kernel.groups.static_local_bytes = static_local_bytes(self.module());
                 kernel.groups.bytes_of_element = self.unit.bytes_of_element;
-                (vec![kernel], Vec::new())
+                (vec![*kernel], Vec::new())
             }
             Decision::IsRefused(kernel) => (Vec::new(), vec![kernel]),
         };
@@ -335,8 +337,28 @@ fn static_local_bytes(module: &Module<'_>) -> u32 {
     own.map(|global| layout.size(global.held_type()).next_multiple_of(8) as u32).sum()
 }
 
+/// What the code of a kernel needs that it does not state, although it states something of the kind.
+fn unstated(kernel: &Kernel, findings: &legality::Findings) -> Vec<String> {
+    let stated: Vec<&str> = kernel.aspects.iter().map(Aspect::name).collect();
+    if stated.is_empty() {
+        return Vec::new();
+    }
+    let unstated = findings.requirements.iter().filter(|aspect| !stated.contains(aspect));
+    let reason = |aspect: &&str| {
+        let reason = format!("it needs the aspect {aspect}, which its `device_has` does not state");
+        match findings.places.get(aspect) {
+            Some(place) => format!("{reason} (at {place})"),
+            None => kernel.with_place(&reason),
+        }
+    };
+    unstated.map(reason).collect()
+}
+
 fn entry_of(kernel: Kernel, findings: legality::Findings, library: Vec<String>) -> KernelEntry {
     let is_of_groups = matches!(kernel.form, Form::Group(_));
+    let aspects: Vec<String> = kernel.aspects.iter().map(|aspect| aspect.name().to_owned()).collect();
+    let needed = findings.requirements.into_iter().map(str::to_owned);
+    let requirements: BTreeSet<String> = needed.chain(aspects.iter().cloned()).collect();
     KernelEntry {
         symbol: kernel.symbol,
         type_id: kernel.type_id,
@@ -345,7 +367,9 @@ fn entry_of(kernel: Kernel, findings: legality::Findings, library: Vec<String>) 
         type_name: kernel.type_name,
         launch: kernel.launch.map(|launch| launch.location),
         location: kernel.place.unwrap_or(SourceLocation { file: String::new(), line: 1, column: 1 }),
-        requirements: findings.requirements.into_iter().map(str::to_owned).collect(),
+        requirements: requirements.into_iter().collect(),
+        aspects,
+        unstated: Vec::new(),
         library,
         arguments: kernel.arguments,
         may_panic: findings.may_panic,
@@ -354,7 +378,7 @@ fn entry_of(kernel: Kernel, findings: legality::Findings, library: Vec<String>) 
         has_unbounded_stack: findings.has_unbounded_stack,
         groups: GroupNeeds {
             local: kernel.group,
-            sub_group: 0,
+            sub_group: kernel.sub_group,
             static_local_bytes: 0,
             bytes_of_element: 0,
             uses_local_memory: is_of_groups && findings.uses_local_memory,

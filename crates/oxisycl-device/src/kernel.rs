@@ -42,6 +42,12 @@ pub unsafe trait DescribeKernel {
 
     /// What the block consists of, if there are arguments beside the kernel.
     fn arguments(&self) -> Option<&'static ArgumentType>;
+
+    /// The aspects that a device has to have, as [`Aspects::bits`](oxisycl_types::Aspects::bits), if the kernel states some, else zero.
+    fn aspects(&self) -> u64;
+
+    /// The work-items of a sub-group if the kernel states them, else zero.
+    fn sub_group(&self) -> u32;
 }
 
 /// The form of `parallel_for`.
@@ -88,6 +94,14 @@ where
     fn arguments(&self) -> Option<&'static ArgumentType> {
         None
     }
+
+    fn aspects(&self) -> u64 {
+        0
+    }
+
+    fn sub_group(&self) -> u32 {
+        0
+    }
 }
 
 // SAFETY: all methods are about `K`, and the entry is that of a single task.
@@ -124,6 +138,14 @@ where
 
     fn arguments(&self) -> Option<&'static ArgumentType> {
         None
+    }
+
+    fn aspects(&self) -> u64 {
+        0
+    }
+
+    fn sub_group(&self) -> u32 {
+        0
     }
 }
 

@@ -181,6 +181,8 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
     let symbol = section.text()?;
     let type_name = section.text()?;
     let requirements = section.texts()?;
+    let aspects = section.texts()?;
+    let unstated = section.texts()?;
     let library = section.texts()?;
     let arguments = read_arguments(section)?;
     let parameters = ParameterLayout { size, align };
@@ -193,6 +195,8 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
         location,
         launch,
         requirements,
+        aspects,
+        unstated,
         library,
         arguments,
         may_panic,

@@ -105,6 +105,8 @@ fn kernels(kernels: &[KernelEntry]) -> Result<Vec<u8>, ImageError> {
         section.text("symbol", &kernel.symbol)?;
         section.text("type name", &kernel.type_name)?;
         section.texts("requirements", &kernel.requirements)?;
+        section.texts("stated aspects", &kernel.aspects)?;
+        section.texts("unstated needs", &kernel.unstated)?;
         section.texts("library functions", &kernel.library)?;
         section.length("arguments", kernel.arguments.len())?;
         for argument in &kernel.arguments {

@@ -99,6 +99,13 @@ pub enum ImageError {
         /// What it asks for.
         groups: GroupNeeds,
     },
+    /// A kernel states an aspect that is not among its requirements.
+    Aspect {
+        /// The kernel's symbol.
+        symbol: String,
+        /// The aspect's name.
+        aspect: String,
+    },
     /// A kernel's argument block is not the size and alignment of any type.
     Parameters {
         /// The kernel's symbol.
@@ -186,6 +193,9 @@ impl fmt::Display for ImageError {
                     f,
                     "kernel \"{symbol}\": expected work-groups of a size that a device may have, found {groups:?}"
                 )
+            }
+            Self::Aspect { symbol, aspect } => {
+                write!(f, "kernel \"{symbol}\": expected each stated aspect among its requirements, found {aspect}")
             }
             Self::Parameters { symbol, parameters: ParameterLayout { size, align } } => write!(
                 f,

@@ -41,6 +41,10 @@ pub struct KernelEntry {
     pub launch: Option<SourceLocation>,
     /// Names of the aspects that a device must have to run it, such as `fp64`; in the order of the compiler.
     pub requirements: Vec<String>,
+    /// The requirements that its attribute states, in the order of the specification.
+    pub aspects: Vec<String>,
+    /// If it states some, what the code needs beside these, as warnings.
+    pub unstated: Vec<String>,
     /// Functions of the device library and of the standard library that were linked to the kernel's own code, in the compiler's order.
     /// Examples: `sinf` and `core::str::converts::from_utf8`. What these need in turn is not named.
     pub library: Vec<String>,
@@ -127,6 +131,9 @@ impl KernelEntry {
         }
         check_form(self.form, &self.symbol)?;
         self.check_groups()?;
+        if let Some(aspect) = self.aspects.iter().find(|aspect| !self.requirements.contains(aspect)) {
+            return Err(ImageError::Aspect { symbol: self.symbol.clone(), aspect: aspect.clone() });
+        }
         // The size and alignment of a Rust type: the size is a multiple of the alignment and fits in `isize`.
         let ParameterLayout { size, align } = self.parameters;
         if !align.is_power_of_two() || !size.is_multiple_of(align) || isize::try_from(size).is_err() {
@@ -148,22 +155,23 @@ impl KernelEntry {
 }
 
 impl KernelEntry {
-    /// A fixed group has a size that a device may have, and only kernels over groups ask for one.
+    /// A fixed group has a size that a device may have, and none along axes that a range does not have. A single task has none. Only kernels over
+    /// groups have memory of groups.
     fn check_groups(&self) -> Result<(), ImageError> {
-        let GroupNeeds { local, sub_group, .. } = self.groups;
+        let GroupNeeds { local, sub_group, has_barriers, static_local_bytes, .. } = self.groups;
         let items = local.iter().try_fold(1u32, |items, n| items.checked_mul(*n));
         let is_none = local == [0; 3];
         let is_one = items.is_some_and(|items| (1..=GroupNeeds::MAX_ITEMS).contains(&items));
+        let is_size = (is_none || is_one) && (sub_group == 0 || sub_group.is_power_of_two());
+        let is_stated =
+            self.groups == GroupNeeds { local, sub_group, has_barriers, static_local_bytes, ..GroupNeeds::default() };
         let fits = match self.form {
-            Form::Group(_) => (is_none || is_one) && (sub_group == 0 || sub_group.is_power_of_two()),
-            _ => {
-                self.groups
-                    == GroupNeeds {
-                        has_barriers: self.groups.has_barriers,
-                        static_local_bytes: self.groups.static_local_bytes,
-                        ..GroupNeeds::default()
-                    }
+            Form::Group(_) => is_size,
+            Form::Range(dimensions) => {
+                let unused = local.iter().take(3 - usize::from(dimensions.min(3)));
+                is_size && is_stated && (is_none || !self.is_paired && unused.copied().all(|extent| extent == 1))
             }
+            Form::Single => is_size && is_stated && is_none,
         };
         if fits { Ok(()) } else { Err(ImageError::Groups { symbol: self.symbol.clone(), groups: self.groups }) }
     }
@@ -193,6 +201,8 @@ mod tests {
             location: SourceLocation { file: "src/main.rs".to_owned(), line: 1, column: 2 },
             launch: None,
             requirements: Vec::new(),
+            aspects: Vec::new(),
+            unstated: Vec::new(),
             library: Vec::new(),
             arguments: Vec::new(),
             may_panic: false,
@@ -281,6 +291,39 @@ mod tests {
             let (symbol, found) = ("first".to_owned(), argument(offset, size));
             assert_eq!(with(found.clone()), Err(ImageError::Argument { symbol, argument: found, size: 8 }));
         }
+    }
+
+    #[test]
+    fn what_is_stated_is_needed_and_fits_the_form() {
+        let with = |position: usize, change: &dyn Fn(&mut KernelEntry)| {
+            image(|image| change(&mut image.kernels[position])).verify()
+        };
+        let aspect = with(0, &|kernel| kernel.aspects = vec!["fp64".to_owned()]);
+        let error = ImageError::Aspect { symbol: "first".to_owned(), aspect: "fp64".to_owned() };
+        assert_eq!(aspect, Err(error.clone()));
+        assert_eq!(
+            error.to_string(),
+            "device image: kernel \"first\": expected each stated aspect among its requirements, found fp64"
+        );
+        let both = |kernel: &mut KernelEntry| {
+            kernel.requirements = vec!["fp16".to_owned(), "fp64".to_owned()];
+            kernel.aspects = vec!["fp64".to_owned()];
+        };
+        assert_eq!(with(0, &both), Ok(()));
+        let groups = |position: usize, form: Form, is_paired: bool, local: [u32; 3], sub_group: u32| {
+            let change = |kernel: &mut KernelEntry| {
+                (kernel.form, kernel.is_paired) = (form, is_paired);
+                kernel.groups = GroupNeeds { local, sub_group, ..GroupNeeds::default() };
+            };
+            with(position, &change).is_ok()
+        };
+        // The first is a single task, the second one over a range.
+        let (line, plane) = (Form::Range(1), Form::Range(2));
+        assert!(groups(0, Form::Single, false, [0; 3], 32) && !groups(0, Form::Single, false, [1; 3], 0));
+        assert!(groups(1, line, false, [1, 1, 64], 32) && !groups(1, line, true, [1, 1, 64], 0));
+        assert!(!groups(1, line, false, [1, 2, 64], 0) && groups(1, plane, false, [1, 2, 64], 0));
+        assert!(!groups(1, plane, false, [2, 2, 64], 0) && !groups(1, plane, false, [1, 0, 64], 0));
+        assert!(!groups(1, plane, false, [1, 1 << 9, 1 << 9], 0) && !groups(1, plane, false, [0; 3], 24));
     }
 
     #[test]

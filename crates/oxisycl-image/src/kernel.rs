@@ -1,7 +1,7 @@
 use core::any::TypeId;
 use core::panic::Location;
 
-use oxisycl_types::{ArgumentType, HostEntry};
+use oxisycl_types::{ArgumentType, Aspects, GroupSize, HostEntry};
 
 /// How a kernel type is launched. The same type may be launched in several forms, which are different kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -41,10 +41,27 @@ impl ParameterLayout {
     pub const ADDRESS: Self = Self { size: 8, align: 8 };
 }
 
-/// What a kernel's code asks of the work-groups that run it. All zero for a kernel that knows no groups.
+/// What the attribute of a kernel function states of the devices that run it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct StatedNeeds {
+    /// The aspects that a device has to have.
+    pub aspects: Aspects,
+    /// Work-items of a group per dimension, the innermost last, unused leading ones 1. Zeros if that is not stated.
+    pub group: [u32; 3],
+    /// Work-items of a sub-group, a power of two; 0 if that is not stated.
+    pub sub_group: u32,
+}
+
+impl StatedNeeds {
+    /// Of a kernel that states nothing.
+    pub const NONE: Self = Self { aspects: Aspects::NONE, group: [0; 3], sub_group: 0 };
+}
+
+/// What a kernel's code asks of the work-groups that run it. All zero for a kernel that knows no groups, and states nothing of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct GroupNeeds {
-    /// Work-items of a group per dimension, the innermost last, unused leading ones 1. Zeros if a group may have any size.
+    /// Work-items of a group per dimension, the innermost last, unused leading ones 1. Zeros if a group may have any size. Kernels over a range have
+    /// what they state.
     pub local: [u32; 3],
     /// Work-items of a sub-group, a power of two; 0 if it may have any size.
     pub sub_group: u32,
@@ -61,7 +78,7 @@ pub struct GroupNeeds {
 
 impl GroupNeeds {
     /// Most work-items of a group of fixed size. More are on no device.
-    pub const MAX_ITEMS: u32 = 1 << 16;
+    pub const MAX_ITEMS: u32 = GroupSize::MAX_FIXED as u32;
 }
 
 /// Everything the runtime knows of a kernel from the host side of its program.
@@ -79,6 +96,8 @@ pub struct KernelDescriptor {
     pub parameters: ParameterLayout,
     /// What the block consists of, if there are arguments beside the kernel.
     pub arguments: Option<&'static ArgumentType>,
+    /// What its attribute states.
+    pub stated: StatedNeeds,
     /// The natively compiled kernel, which the host and simulated devices run.
     pub host_entry: HostEntry,
 }

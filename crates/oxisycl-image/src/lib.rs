@@ -25,7 +25,9 @@ pub use encode::{encode, encode_bundle};
 pub use error::ImageError;
 pub use format::VERSION;
 pub use image::{DeviceImage, KernelEntry, SourceLocation, UnsupportedKernel};
-pub use kernel::{Form, GroupNeeds, KernelDescriptor, KernelId, ParameterLayout, display_name_of, user_name};
+pub use kernel::{
+    Form, GroupNeeds, KernelDescriptor, KernelId, ParameterLayout, StatedNeeds, display_name_of, user_name,
+};
 pub use panic_site::{
     ArgumentFormat, ArgumentKind, FormatAlignment, FormatCount, FormatTrait, MessagePiece, PanicSite,
 };

@@ -208,6 +208,14 @@ pub fn derive_kernel_arg(input: TokenStream) -> TokenStream {
 /// # }
 /// ```
 ///
+/// Options state what the kernel needs of a device. A launch on another device fails with `KernelNotSupported`, before anything is enqueued.
+///
+/// - `#[kernel(device_has(Fp64, Atomic64))]`: the device has these aspects. `cargo sycl build` warns if the code needs another one.
+/// - `#[kernel(work_group_size(16, 16))]`: work-groups have these extents, one for each dimension of the range. The range may be of any size.
+/// - `#[kernel(sub_group_size(32))]`: sub-groups have that many work-items, a power of two. The device lists it in `sub_group_sizes`.
+///
+/// Sizes are numbers or constants.
+///
 /// The function is safe, returns nothing, and has at most 12 parameters after the first. `#[kernel(crate = path)]` says where the expansion finds
 /// this crate.
 #[proc_macro_attribute]

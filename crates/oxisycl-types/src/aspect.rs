@@ -70,3 +70,63 @@ impl fmt::Display for Aspect {
         f.pad(self.name())
     }
 }
+
+/// A set of aspects.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Aspects(u64);
+
+// One bit for each.
+const _: () = assert!(Aspect::ALL.len() < u64::BITS as usize);
+
+impl Aspects {
+    /// The set without aspects.
+    pub const NONE: Self = Self(0);
+
+    /// The set of these aspects.
+    pub const fn of(mut aspects: &[Aspect]) -> Self {
+        let mut bits = 0;
+        while let [first, rest @ ..] = aspects {
+            bits |= 1 << *first as u32;
+            aspects = rest;
+        }
+        Self(bits)
+    }
+
+    /// The set as a number, for programs of the same version.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The set that [`bits`](Self::bits) gave; `None` for a number that it never gives.
+    pub const fn from_bits(bits: u64) -> Option<Self> {
+        if bits >> Aspect::ALL.len() == 0 { Some(Self(bits)) } else { None }
+    }
+
+    /// Its aspects, in the order of [`Aspect::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Aspect> {
+        Aspect::ALL.iter().copied().filter(move |aspect| self.0 & Self::of(&[*aspect]).0 != 0)
+    }
+}
+
+impl fmt::Debug for Aspects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_numbers_and_come_back() {
+        let all = Aspects::of(Aspect::ALL);
+        assert!(all.iter().eq(Aspect::ALL.iter().copied()));
+        assert_eq!(Aspects::from_bits(all.bits()), Some(all));
+        assert_eq!(Aspects::from_bits(all.bits() + 1), None);
+        let some = Aspects::of(&[Aspect::Fp64, Aspect::Cpu, Aspect::Fp64]);
+        assert!(some.iter().eq([Aspect::Cpu, Aspect::Fp64]));
+        assert_eq!(Aspects::from_bits(some.bits()), Some(some));
+        assert_eq!((Aspects::NONE.iter().count(), Aspects::default()), (0, Aspects::NONE));
+    }
+}

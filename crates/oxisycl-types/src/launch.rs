@@ -48,6 +48,20 @@ impl GroupSize {
     /// Bits of each extent of a fixed group in a kernel's description, along `x` lowest.
     pub const EXTENT_BITS: u32 = 21;
 
+    /// Most work-items of a group of fixed size. More are on no device.
+    pub const MAX_FIXED: usize = 1 << 16;
+
+    /// The extents of a fixed group in a kernel's description; zeros if there is none.
+    #[inline]
+    pub const fn extents(description: u64) -> [u32; 3] {
+        const MASK: u64 = (1 << GroupSize::EXTENT_BITS) - 1;
+        [
+            (description >> (2 * Self::EXTENT_BITS) & MASK) as u32,
+            (description >> Self::EXTENT_BITS & MASK) as u32,
+            (description & MASK) as u32,
+        ]
+    }
+
     /// Work-items that algorithms over a group take together.
     pub const BLOCK: usize = 32;
 

@@ -26,7 +26,7 @@ mod range;
 
 pub use access_mode::{AccessMode, Target};
 pub use argument_type::{ArgumentPart, ArgumentType};
-pub use aspect::Aspect;
+pub use aspect::{Aspect, Aspects};
 pub use backend_kind::BackendKind;
 pub use device_launch::{BUFFER_AT, DeviceLaunch, PanicArgument, PanicRecord, PrintHeader, PrintRecord};
 pub use device_type::DeviceType;

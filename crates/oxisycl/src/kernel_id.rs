@@ -7,15 +7,15 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use oxisycl_backend::LoadedKernel;
-use oxisycl_device::argument::{Call, KernelArg, RangeFormWith, Sent, SingleFormWith, Value};
+use oxisycl_device::argument::{Call, KernelArg, RangeFormWith, Sent, SingleFormWith, States, Value};
 use oxisycl_device::group::nd::{ByItem, NdArguments, NdExtent, NdItem};
 use oxisycl_device::group::{ByGroup, Group, GroupArguments, GroupForm, Shape};
 use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
-use oxisycl_image::Form;
+use oxisycl_image::{Form, StatedNeeds};
 use oxisycl_runtime::program::{KernelKey, programs};
 use oxisycl_types::HostEntry;
 
-use crate::handler::kernel::{describe, range_closure, single_closure};
+use crate::handler::kernel::{check_stated, describe, range_closure, single_closure};
 use crate::{Device, Result};
 
 /// Which kernel: the type of a closure or named kernel, and how it is launched.
@@ -25,6 +25,8 @@ pub struct KernelId {
     /// Its native code, if the program has named it.
     entry: Option<HostEntry>,
     name: String,
+    /// What the attribute of its function states, if the program has named it.
+    stated: StatedNeeds,
 }
 
 impl KernelId {
@@ -33,7 +35,10 @@ impl KernelId {
     /// Errors: `KernelNotSupported` if the device images of a library cannot be read.
     pub fn all() -> Result<Vec<Self>> {
         let known = programs().kernels()?;
-        Ok(known.into_iter().map(|kernel| Self { key: kernel.key, entry: None, name: kernel.type_name }).collect())
+        Ok(known
+            .into_iter()
+            .map(|kernel| Self { key: kernel.key, entry: None, name: kernel.type_name, stated: StatedNeeds::NONE })
+            .collect())
     }
 
     /// The kernel that [`parallel_for`](crate::Handler::parallel_for) launches for this closure.
@@ -160,19 +165,19 @@ impl KernelId {
     /// assert!(id == KernelId::of_call(&greet(std::sync::Arc::<[u8]>::from([2, 3]))));
     /// assert!(id != KernelId::of_call(&greet(vec![1u16])));
     /// ```
-    pub fn of_call<const D: usize, A: KernelArg, K>(_call: &Call<A, K>) -> Self
+    pub fn of_call<const D: usize, A: KernelArg, K, R: States>(_call: &Call<A, K, R>) -> Self
     where
         K: for<'k> Fn(Item<'k, D>, Value<'k, A>) + Captured + Send + Sync,
     {
-        Self::new(&RangeFormWith::<K, Sent<A>, D>(PhantomData), Form::Range(D as u8))
+        Self::new(&RangeFormWith::<K, Sent<A>, D, R>(PhantomData), Form::Range(D as u8))
     }
 
     /// The kernel that [`launch_single_call`](crate::Handler::launch_single_call) launches for this call.
-    pub fn of_single_call<A: KernelArg, K>(_call: &Call<A, K>) -> Self
+    pub fn of_single_call<A: KernelArg, K, R: States>(_call: &Call<A, K, R>) -> Self
     where
         K: for<'k> Fn(Single<'k>, Value<'k, A>) + Captured + Send + Sync,
     {
-        Self::new(&SingleFormWith::<K, Sent<A>>(PhantomData), Form::Single)
+        Self::new(&SingleFormWith::<K, Sent<A>, R>(PhantomData), Form::Single)
     }
 
     #[track_caller]
@@ -182,7 +187,13 @@ impl KernelId {
             key: KernelKey::new(descriptor.id.type_id, form),
             entry: Some(descriptor.host_entry),
             name: descriptor.type_name.to_owned(),
+            stated: descriptor.stated,
         }
+    }
+
+    /// What the attribute of its function states, if the program has named it.
+    pub(crate) fn stated(&self) -> &StatedNeeds {
+        &self.stated
     }
 
     /// The name of its type.
@@ -194,6 +205,7 @@ impl KernelId {
     ///
     /// Errors: what a launch would fail with.
     pub(crate) fn check(&self, device: &Device) -> Result {
+        check_stated(device, &self.name, &self.stated)?;
         programs().check(device.backend_device().as_ref(), self.key, self.entry, &self.name)
     }
 

@@ -12,6 +12,10 @@ use crate::{Device, Error, KernelId, Result};
 pub struct KernelInfo {
     /// Most work-items of a group (`work_group_size`).
     pub max_work_group_size: usize,
+    /// Work-items of a group per dimension, the innermost last, if the kernel fixes or states them (`compile_work_group_size`).
+    pub compile_work_group_size: Option<[usize; 3]>,
+    /// Work-items of a sub-group, if the kernel states them (`compile_sub_group_size`).
+    pub compile_sub_group_size: Option<usize>,
     /// The number of work-items in a group is best a multiple of this (`preferred_work_group_size_multiple`).
     pub preferred_work_group_size_multiple: usize,
     /// Work-items of a group with which a device is used best, if its driver says so. Launches over ranges have such groups.
@@ -52,7 +56,13 @@ impl Device {
         forbid_blocking("kernel_info")?;
         let code = kernel.load(self)?;
         let info = code.as_ref().map_or(&BackendInfo::NOTHING, |code| code.info());
+        // Of a kernel without an image, what its attribute states is all that there is.
+        let stated = kernel.stated();
+        let (group, sub_group) =
+            if code.is_some() { (info.group, info.sub_group) } else { (stated.group, stated.sub_group) };
         Ok(KernelInfo {
+            compile_work_group_size: (group != [0; 3]).then(|| group.map(|extent| extent as usize)),
+            compile_sub_group_size: (sub_group != 0).then_some(sub_group as usize),
             max_work_group_size: info.group_limits.items.min(self.info().max_work_group_size),
             preferred_work_group_size_multiple: info.preferred_multiple,
             preferred_work_group_size: info.preferred_items,

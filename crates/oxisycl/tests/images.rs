@@ -13,7 +13,8 @@ use oxisycl::selector::{accelerator_selector, default_selector};
 use oxisycl::simulated::{SimulatedConfig, Simulator};
 use oxisycl::{ErrorCode, KernelId, SingleKernel};
 use oxisycl_image::{
-    DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, UnsupportedKernel, encode_bundle,
+    Argument, DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, UnsupportedKernel,
+    encode_bundle,
 };
 use oxisycl_runtime::program::{__oxisycl_register_images, __oxisycl_unregister_images, KernelKey};
 
@@ -66,6 +67,8 @@ fn entry<K: 'static>(form: Form) -> KernelEntry {
         location: SourceLocation { file: String::new(), line: 1, column: 1 },
         launch: None,
         requirements: Vec::new(),
+        aspects: Vec::new(),
+        unstated: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
         may_panic: false,
@@ -209,6 +212,64 @@ fn a_missing_aspect_is_an_error_of_the_launch_only() {
     assert!(host.is_compatible([&id]) && !device.is_compatible([&id]));
     let error = device.check_compatible([&id]).unwrap_err();
     assert!(error.to_string().contains("aspect image"), "{error}");
+}
+
+/// An argument of arguments, of which one is in an array in a tuple.
+#[derive(KernelArg)]
+struct Nested {
+    pairs: (u8, [Pair; 2]),
+}
+
+#[derive(KernelArg)]
+struct Pair {
+    first: u32,
+    second: Vec<u32>,
+}
+
+#[kernel]
+fn sum(item: Item<1>, nested: NestedOnDevice, out: Accessor<u32, 1, Write>) {
+    let (_, pairs) = nested.pairs;
+    out.set(item, pairs.iter().map(|pair| pair.first + pair.second.iter().sum::<u32>()).sum());
+}
+
+/// The image of the call, with the list of its arguments as the program has it.
+fn image_of_call<A: oxisycl::argument::KernelArg, K: 'static>(_call: &oxisycl::argument::Call<A, K>) -> DeviceImage {
+    use oxisycl::argument::{Bound, Sent};
+    let arguments = Argument::list(Bound::<K, Sent<A>>::TYPE);
+    image(vec![KernelEntry {
+        type_name: type_name::<K>().to_owned(),
+        arguments,
+        ..entry::<Bound<K, Sent<A>>>(Form::Range(1))
+    }])
+}
+
+#[test]
+fn an_image_with_another_nested_argument_is_refused_with_its_path() {
+    let _alone = alone();
+    let (device, out) = (device(), Buffer::from_vec(vec![0u32]).unwrap());
+    let nested = || Nested { pairs: (1, [2, 3].map(|first| Pair { first, second: vec![first; 2] })) };
+    let launch = || Queue::new(&device).unwrap().launch_call(1, sum(nested(), out.write())).map(drop);
+    let made = image_of_call(&sum(nested(), out.write()));
+    let path = "0.pairs.1[1].second";
+    let changes: [&dyn Fn(&mut Argument); 3] =
+        [&|argument| argument.path = "0.pairs.1[1].third".to_owned(), &|argument| argument.offset -= 4, &|argument| {
+            argument.size += 8
+        }];
+    for change in changes {
+        let mut doctored = made.clone();
+        let arguments = &mut doctored.kernels[0].arguments;
+        change(arguments.iter_mut().find(|argument| argument.path == path).unwrap());
+        let _images = Registered::new(&[doctored]);
+        let error = launch().unwrap_err();
+        assert_eq!(error.code(), ErrorCode::KernelArgument);
+        let text = error.to_string();
+        let start = format!("kernel \"sum\" on device \"{}\": its argument number ", device.name());
+        assert!(text.starts_with(&start) && text.contains(&format!("but `{path}: ")), "{text}");
+    }
+    // As it was made, it is taken.
+    let _images = Registered::new(&[made]);
+    launch().unwrap();
+    assert_eq!(out.to_vec().unwrap(), [2 + 4 + 3 + 6]);
 }
 
 #[test]

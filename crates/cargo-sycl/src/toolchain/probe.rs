@@ -149,6 +149,8 @@ mod tests {
             location: SourceLocation { file: String::new(), line: 1, column: 1 },
             launch: None,
             requirements: Vec::new(),
+            aspects: Vec::new(),
+            unstated: Vec::new(),
             library: Vec::new(),
             arguments: Vec::new(),
             may_panic: false,

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use lexopt::prelude::*;
 use object::{Object, ObjectSection};
 use oxisycl_compiler::SECTION;
-use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry};
+use oxisycl_image::{DeviceImage, Form, GroupNeeds, ImageTarget, KernelEntry};
 
 use super::ptxas::Ptxas;
 use crate::failure::{Failure, Result};
@@ -185,6 +185,7 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage], ptxas: Option<&
         if !kernel.requirements.is_empty() {
             text += &format!("    needs {}\n", kernel.requirements.join(", "));
         }
+        text += &stated(kernel);
     }
     for kernel in images().flat_map(|image| &image.unsupported) {
         text += &format!("  {}\n    {}, cannot run: {}\n", kernel.type_name, form(kernel.form), kernel.reason);
@@ -282,6 +283,27 @@ fn separator(image: &DeviceImage, comment: &str) -> String {
     format!("{comment} kernel {}, for {}\n", names.collect::<Vec<_>>().join(", "), image.target)
 }
 
+/// What the kernel's attribute states, and what it should state beside that.
+fn stated(kernel: &KernelEntry) -> String {
+    let mut text = String::new();
+    if !kernel.aspects.is_empty() {
+        text += &format!("    states {}\n", kernel.aspects.join(", "));
+    }
+    let GroupNeeds { local, sub_group, .. } = kernel.groups;
+    if local != [0; 3] {
+        let dimensions = match kernel.form {
+            Form::Range(dimensions) | Form::Group(dimensions) => usize::from(dimensions.min(3)),
+            _ => 3,
+        };
+        text += &format!("    work-groups of {:?} work-items\n", &local[3 - dimensions..]);
+    }
+    if sub_group != 0 {
+        text += &format!("    sub-groups of {sub_group} work-items\n");
+    }
+    kernel.unstated.iter().for_each(|what| text += &format!("    does not state: {what}\n"));
+    text
+}
+
 fn form(form: Form) -> String {
     match form {
         Form::Single => "single task".to_owned(),
@@ -318,6 +340,8 @@ pub(super) mod tests {
                 location: SourceLocation { file: "src/main.rs".to_owned(), line: 3, column: 5 },
                 launch: None,
                 requirements: vec!["fp64".to_owned()],
+                aspects: Vec::new(),
+                unstated: Vec::new(),
                 library: vec!["core::num::dec2flt".to_owned(), "sinf".to_owned()],
                 arguments: vec![Argument { path: "1.x".to_owned(), type_name: "f32".to_owned(), offset: 8, size: 4 }],
                 may_panic: false,

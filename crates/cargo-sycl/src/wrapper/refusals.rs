@@ -1,6 +1,6 @@
 //! What a build tells of kernels that it has no code of for one of its targets.
 //!
-//! Owns the choice between a warning and a note. A kernel that no target of the build runs is a warning, with the reason. So is one that a
+//! Warns of aspects, too, that a kernel needs and does not state although it states some. Owns the choice between a warning and a note. A kernel that no target of the build runs is a warning, with the reason. So is one that a
 //! target cannot run if the user named that target, or if it is the first default target. The first one runs most kernels. The user may not
 //! want the other targets, so one note for each of them sums up the kernels that another target runs. The reasons are in the images.
 //! Invariants: each kernel without code is in a message for each such target, and the messages depend on the images and on that choice
@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use oxisycl_image::{DeviceImage, Form, UnsupportedKernel, user_name};
+use oxisycl_image::{DeviceImage, Form, KernelEntry, UnsupportedKernel, user_name};
 
 /// How many kernels a note names. It is one line, and `inspect` names all.
 const MAX_NAMES: usize = 4;
@@ -52,7 +52,18 @@ pub(super) fn messages(targets: &[(&str, Vec<DeviceImage>)], are_targets_named: 
             kernel.reason
         ))
     });
-    warnings.chain(notes).collect()
+    warnings.chain(unstated(targets)).chain(notes).collect()
+}
+
+/// What kernels need beside the aspects that they state: once, although targets have it in common.
+fn unstated<'t>(targets: &'t [(&str, Vec<DeviceImage>)]) -> impl Iterator<Item = Message> + 't {
+    let mut seen = HashSet::new();
+    let kernels = targets.iter().flat_map(|(_, images)| images).flat_map(|image| &image.kernels);
+    let of = |kernel: &'t KernelEntry| kernel.unstated.iter().map(|what| (user_name(&kernel.type_name), what));
+    kernels
+        .flat_map(of)
+        .filter(move |message| seen.insert(*message))
+        .map(|(kernel, what)| Message::Warning(format!("kernel `{kernel}` states aspects, and not all: {what}")))
 }
 
 /// The kernels of one target in a line. Several may have one name: closures of one function.
@@ -71,7 +82,7 @@ fn note(target: &str, mut names: Vec<&str>) -> Message {
 
 #[cfg(test)]
 mod tests {
-    use oxisycl_image::{ImageTarget, KernelEntry, ParameterLayout, SourceLocation};
+    use oxisycl_image::{ImageTarget, ParameterLayout, SourceLocation};
 
     use super::*;
 
@@ -97,6 +108,8 @@ mod tests {
             location: SourceLocation { file: String::new(), line: 1, column: 1 },
             launch: None,
             requirements: Vec::new(),
+            aspects: Vec::new(),
+            unstated: Vec::new(),
             library: Vec::new(),
             arguments: Vec::new(),
             may_panic: false,
@@ -188,5 +201,17 @@ mod tests {
     fn there_is_nothing_to_tell_of_kernels_that_run_everywhere() {
         let targets = [made("sm_70", &["a"], &[]), made("spirv1.2", &["a"], &[])];
         assert_eq!((messages(&targets, false), messages(&targets, true)), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn what_a_kernel_does_not_state_is_a_warning_for_all_targets_together() {
+        let mut targets = [made("sm_70", &["a"], &[]), made("sm_80", &["a"], &[])];
+        for (_, images) in &mut targets {
+            for kernel in images.iter_mut().flat_map(|image| &mut image.kernels) {
+                kernel.unstated = vec!["it needs the aspect fp64".to_owned()];
+            }
+        }
+        let warning = "kernel `a` states aspects, and not all: it needs the aspect fp64".to_owned();
+        assert_eq!(messages(&targets, false), [Message::Warning(warning)]);
     }
 }

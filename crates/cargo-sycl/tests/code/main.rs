@@ -3,6 +3,7 @@
 
 mod address_spaces;
 mod amdgcn;
+mod attributes;
 mod captures;
 mod convergence;
 #[path = "../../../oxisycl-compiler/src/codegen/disassembly.rs"]
@@ -10,6 +11,7 @@ mod disassembly;
 mod floats;
 mod groups;
 mod interrupted;
+mod layouts;
 mod library;
 mod lines;
 mod outside;

@@ -1,9 +1,10 @@
 //! Kernels that call other crates: one with the name of a published crate, one that was compiled without OxiSYCL, and one outside the
-//! workspace.
+//! workspace. Kernels that several crates launch.
 
 use std::path::Path;
+use std::process::Command;
 
-use crate::program::{Built, build, functions, kernel};
+use crate::program::{Built, build, functions, kernel, succeed};
 
 /// The code of the kernel that runs a function of the program.
 fn code_of(built: &Built, function: &str) -> String {
@@ -47,4 +48,19 @@ fn places_in_packages_outside_the_workspace_are_named_with_their_folder() {
     let warning = built.messages.lines().find(|line| line.contains("the foreign function `getpid`")).unwrap();
     assert!(warning.ends_with(&format!(" -> apart::process -> getpid at {apart}:11:18)")), "{warning}");
     assert!(built.kernels.contains(&format!("\n    {apart}:20\n")), "{}", built.kernels);
+}
+
+#[test]
+fn a_kernel_function_that_two_crates_launch_is_one_kernel_for_each_type() {
+    for profile in [&[][..], &["--release"]] {
+        let built = build("caller", &[&["--package", "caller"], profile].concat());
+        assert!(!built.messages.contains("warning"), "{}", built.messages);
+        assert!(built.kernels.starts_with("sm_70: 2 kernels"), "{profile:?}: {}", built.kernels);
+        let of = |element: &str| built.kernels.matches(&format!("functions::scaled::closure<{element}>")).count();
+        assert_eq!((of("f32"), of("u64")), (1, 1), "{profile:?}: {}", built.kernels);
+        // Several places launch it, so that none is named.
+        assert!(!built.kernels.contains("launched at"), "{profile:?}: {}", built.kernels);
+        let output = succeed(&mut Command::new(&built.binary)).0;
+        assert_eq!(output, "[2.0, 6.0] [25.0, 36.0] [147, 192]\n", "{profile:?}");
+    }
 }

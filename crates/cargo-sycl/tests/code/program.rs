@@ -12,7 +12,7 @@ use crate::ptxas;
 
 const MANIFEST: &str = r#"
 [workspace]
-members = ["borrower", "elsewhere", "generic", "libm", "tables"]
+members = ["borrower", "caller", "elsewhere", "functions", "generic", "libm", "tables"]
 
 [package]
 name = "code"
@@ -159,6 +159,8 @@ impl Package {
         let borrowed = "libm = { path = \"../libm\" }\n\n[[bin]]\nname = \"borrowed\"\npath = \"src/main.rs\"";
         write("borrower/Cargo.toml", &in_repository(&user("borrower", borrowed)));
         write("elsewhere/Cargo.toml", &in_repository(&user("elsewhere", "apart = { path = \"../../apart\" }")));
+        write("functions/Cargo.toml", &in_repository(&user("functions", "")));
+        write("caller/Cargo.toml", &in_repository(&user("caller", "functions = { path = \"../functions\" }")));
         write(&format!("{APART_FOLDER}/Cargo.toml"), &in_repository(&user("apart", "")));
         for name in ["libm", "tables"] {
             write(&format!("{name}/Cargo.toml"), &format!("{OUTSIDE}name = \"{name}\"\n"));
@@ -189,7 +191,8 @@ fn user(name: &str, rest: &str) -> String {
 /// Where the package has a file of `kernels`.
 fn place(name: &str) -> String {
     match name {
-        "generic" | "libm" | "tables" => format!("{name}/src/lib.rs"),
+        "functions" | "generic" | "libm" | "tables" => format!("{name}/src/lib.rs"),
+        "caller" => "caller/src/main.rs".to_owned(),
         "apart" => format!("{APART_FOLDER}/src/lib.rs"),
         "borrowed" => "borrower/src/main.rs".to_owned(),
         "elsewhere" => "elsewhere/src/main.rs".to_owned(),

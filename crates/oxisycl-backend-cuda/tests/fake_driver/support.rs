@@ -44,6 +44,8 @@ pub(crate) fn image() -> DeviceImage {
         location: location(1),
         launch: None,
         requirements: Vec::new(),
+        aspects: Vec::new(),
+        unstated: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
         may_panic,
@@ -98,6 +100,7 @@ pub(crate) fn launch<K: Copy + Send + Sync + 'static>(
         location: Location::caller(),
         parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
         arguments: None,
+        stated: oxisycl_image::StatedNeeds::NONE,
         host_entry: not_native,
     };
     let arguments = ArgumentBlock::new(arguments);

@@ -62,6 +62,8 @@ fn image() -> DeviceImage {
         location: location.clone(),
         launch: None,
         requirements: Vec::new(),
+        aspects: Vec::new(),
+        unstated: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
         may_panic,

@@ -93,6 +93,7 @@ pub(crate) fn kernel<K: Copy + Send + Sync>(arguments: &K, host_entry: HostEntry
             location: Location::caller(),
             parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
             arguments: None,
+            stated: oxisycl_image::StatedNeeds::NONE,
             host_entry,
         },
         code: None,

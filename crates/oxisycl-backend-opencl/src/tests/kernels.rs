@@ -33,6 +33,8 @@ pub(super) fn kernel(device: &Arc<dyn Device>, symbol: &str) -> Arc<dyn LoadedKe
         location: SourceLocation { file: "kernels.spvasm".to_owned(), line: 1, column: 1 },
         launch: None,
         requirements: Vec::new(),
+        aspects: Vec::new(),
+        unstated: Vec::new(),
         may_panic: false,
         may_print: false,
         is_paired: false,

@@ -109,6 +109,8 @@ pub(crate) fn image() -> DeviceImage {
         location: location.clone(),
         launch: None,
         requirements: Vec::new(),
+        aspects: Vec::new(),
+        unstated: Vec::new(),
         may_panic,
         may_print,
         is_paired: false,

@@ -141,6 +141,7 @@ fn descriptor<K: 'static>(name: &'static str, host_entry: HostEntry) -> KernelDe
         location: Location::caller(),
         parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
         arguments: None,
+        stated: oxisycl_image::StatedNeeds::NONE,
         host_entry,
     }
 }

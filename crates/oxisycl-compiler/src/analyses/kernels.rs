@@ -8,13 +8,13 @@ use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use oxisycl_image::{Form, ParameterLayout};
-use oxisycl_types::GroupSize;
+use oxisycl_types::{Aspects, GroupSize};
 
 use crate::analyses::capture_check;
 use crate::analyses::definitions::Definitions;
 use crate::analyses::source_location;
 use crate::error::CompileError;
-use crate::kernel::{Captures, Described, Kernel};
+use crate::kernel::{Captures, Described, Elsewhere, Found, Kernel};
 use crate::link::library::link_where_used;
 use crate::llvm::pass_lists::DROP_UNUSED_AND_TYPES;
 use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, PassTuning, TypeKind, Value, ValueKind};
@@ -32,7 +32,10 @@ const TYPE_NAME: usize = 3;
 const FORM: usize = 4;
 const GROUP: usize = 5;
 const ARGUMENTS: usize = 6;
-const METHODS: [&str; 7] = ["type_id", "entry", "layout", "type_name", "form", "group", "arguments"];
+const ASPECTS: usize = 7;
+const SUB_GROUP: usize = 8;
+const METHODS: [&str; 9] =
+    ["type_id", "entry", "layout", "type_name", "form", "group", "arguments", "aspects", "sub_group"];
 
 const GROUPS: u64 = GroupSize::FORM as u64;
 
@@ -61,7 +64,7 @@ pub(crate) const MAX_SHARING: usize = 96;
 
 /// Finds the kernels that a module describes, sorted by symbol. `declared` is a lazily read copy of the module, of which only the
 /// descriptions are read.
-pub(crate) fn find(module: Module<'_>, declared: Module<'_>) -> Result<Vec<Described>, CompileError> {
+pub(crate) fn find(module: Module<'_>, declared: Module<'_>) -> Result<Found, CompileError> {
     find_sharing(module, declared, MAX_SHARING)
 }
 
@@ -72,8 +75,12 @@ pub(crate) fn list<'c>(modules: &[ManuallyDrop<Module<'c>>]) -> Result<Vec<Captu
     let mut seen = Vec::new();
     for module in modules {
         for Table { global, methods } in vtables(module)? {
-            let method = definitions.named(&methods[ENTRY]).ok_or_else(|| unreadable(&methods[ENTRY]))?;
+            // What another crate has the code of, that crate describes.
+            let Some(method) = definitions.named(&methods[ENTRY]) else { continue };
             let entry = definitions.definition(returned_by(method).ok_or_else(|| unreadable(&methods[ENTRY]))?);
+            if entry.is_declaration() {
+                continue;
+            }
             // Several units of code may describe a kernel. It is launched in more than one place then.
             if seen.contains(&entry.name().to_owned()) {
                 continue;
@@ -90,31 +97,37 @@ pub(crate) fn list<'c>(modules: &[ManuallyDrop<Module<'c>>]) -> Result<Vec<Captu
     Ok(found)
 }
 
-fn with_entries<'c>(module: &Module<'c>, declared: Module<'_>) -> Result<Vec<(Kernel, Value<'c>)>, CompileError> {
-    let vtables = vtables(module)?;
-    let evaluated = evaluated(declared, &vtables)?;
+/// A kernel, its entry, and the symbols of the functions that describe it, with that of its entry.
+type WithEntry<'c> = (Kernel, Value<'c>, Vec<String>);
+
+fn with_entries<'c>(
+    module: &Module<'c>,
+    declared: Module<'_>,
+) -> Result<(Vec<WithEntry<'c>>, Vec<Elsewhere>), CompileError> {
+    let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
+    for table in vtables(module)? {
+        match code_of_another(module, &table)? {
+            Some(symbol) => {
+                elsewhere.push(Elsewhere { symbol, launch: launch::of(table.global, &Definitions::default()) })
+            }
+            None => here.push(table),
+        }
+    }
+    let evaluated = evaluated(declared, &here)?;
     let mut found = Vec::new();
-    for Table { global, methods } in vtables {
+    for Table { global, methods } in here {
         let mut kernel = describe(&evaluated, &methods)?;
         kernel.launch = launch::of(global, &Definitions::default());
         let entry = returned(module, &methods[ENTRY])?;
-        if entry.kind() != ValueKind::Function {
-            return Err(unreadable(&methods[ENTRY]));
-        }
-        if entry.is_declaration() {
-            return Err(CompileError::Kernel(format!(
-                "{}: its code is not in the crate that launches it",
-                kernel.type_name
-            )));
-        }
         kernel.refused_captures = capture_check::refused(entry, &Definitions::default());
         kernel.place = source_location::of_kernel(entry, &Definitions::default());
         kernel.entry = format!("oxisycl_entry.{}", kernel.symbol);
-        found.push((kernel, entry));
+        let symbols = methods.into_iter().chain([entry.name().to_owned()]).collect();
+        found.push((kernel, entry, symbols));
     }
-    found.sort_by(|(a, _), (b, _)| a.symbol.cmp(&b.symbol));
-    let contradict = |pair: &&[(Kernel, Value<'_>)]| pair[0].0.symbol == pair[1].0.symbol && pair[0].1 != pair[1].1;
-    if let Some([(kernel, first), (_, second)]) = found.windows(2).find(contradict) {
+    found.sort_by(|(a, ..), (b, ..)| a.symbol.cmp(&b.symbol));
+    let contradict = |pair: &&[WithEntry<'_>]| pair[0].0.symbol == pair[1].0.symbol && pair[0].1 != pair[1].1;
+    if let Some([(kernel, first, _), (_, second, _)]) = found.windows(2).find(contradict) {
         return Err(CompileError::Kernel(format!(
             "{}: it is described twice, with the entries `{}` and `{}`",
             kernel.type_name,
@@ -122,26 +135,47 @@ fn with_entries<'c>(module: &Module<'c>, declared: Module<'_>) -> Result<Vec<(Ke
             second.name()
         )));
     }
-    found.dedup_by(|(a, _), (b, _)| a.symbol == b.symbol);
-    Ok(found)
+    found.dedup_by(|(later, _, symbols), (first, _, known)| {
+        let is_same = later.symbol == first.symbol;
+        if is_same {
+            known.append(symbols);
+        }
+        is_same
+    });
+    Ok((found, elsewhere))
 }
 
-fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) -> Result<Vec<Described>, CompileError> {
-    let found = with_entries(&module, declared)?;
-    let entries: Vec<_> = found.iter().map(|(kernel, entry)| (kernel.entry.clone(), *entry)).collect();
+/// The function by which the crate is found that has a kernel's code, if that is not this module's crate. Without
+/// optimisation, an instance of a generic function is made once, by the crate that needs it first. Crates that use that one refer to it.
+fn code_of_another(module: &Module<'_>, table: &Table<'_>) -> Result<Option<String>, CompileError> {
+    let is_declared = |method: &&String| module.function(method).is_none_or(Value::is_declaration);
+    if let Some(method) = table.methods.iter().find(is_declared) {
+        return Ok(Some(method.clone()));
+    }
+    let entry = returned(module, &table.methods[ENTRY])?;
+    if entry.kind() != ValueKind::Function {
+        return Err(unreadable(&table.methods[ENTRY]));
+    }
+    Ok(entry.is_declaration().then(|| entry.name().to_owned()))
+}
+
+fn find_sharing(module: Module<'_>, declared: Module<'_>, max_sharing: usize) -> Result<Found, CompileError> {
+    let (found, elsewhere) = with_entries(&module, declared)?;
+    let entries: Vec<_> = found.iter().map(|(kernel, entry, _)| (kernel.entry.clone(), *entry)).collect();
     let mut described = Vec::new();
     let mut codes = code_of(module, &entries, max_sharing)?.into_iter().map(Rc::new);
-    let mut kernels = found.into_iter().map(|(kernel, _)| kernel).peekable();
+    let mut kernels = found.into_iter().map(|(kernel, _, symbols)| (kernel, symbols)).peekable();
     while kernels.peek().is_some()
         && let Some(code) = codes.next()
     {
-        described.extend(kernels.by_ref().take(max_sharing).map(|kernel| Described {
+        described.extend(kernels.by_ref().take(max_sharing).map(|(kernel, symbols)| Described {
             kernel,
+            symbols,
             is_of_final_crate: false,
             code: Rc::clone(&code),
         }));
     }
-    Ok(described)
+    Ok(Found { described, elsewhere })
 }
 
 /// The bitcode and the names of entries, for groups of up to `max_sharing` kernels.
@@ -260,16 +294,17 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
     let type_name = text.ok_or_else(|| unreadable(&methods[TYPE_NAME]))?;
     let arguments = arguments::of(evaluated, constant(ARGUMENTS)?, &methods[ARGUMENTS])?;
     let type_id = type_id(evaluated, &methods[TYPE_ID])?;
-    let form = constant(FORM)?.integer().ok_or_else(|| unreadable(&methods[FORM]))?;
+    let integer = |method: usize| constant(method)?.integer().ok_or_else(|| unreadable(&methods[method]));
+    let form = integer(FORM)?;
     let form = match (form & GROUPS, form & !GROUPS) {
         (0, 0) => Form::Single,
         (0, dimensions @ 1..=3) => Form::Range(dimensions as u8),
         (GROUPS, dimensions @ 1..=3) => Form::Group(dimensions as u8),
         _ => return Err(unreadable(&methods[FORM])),
     };
-    let group = constant(GROUP)?.integer().ok_or_else(|| unreadable(&methods[GROUP]))?;
-    let extent = |axis: u32| (group >> (axis * GroupSize::EXTENT_BITS)) as u32 & ((1 << GroupSize::EXTENT_BITS) - 1);
-    let group = [extent(2), extent(1), extent(0)];
+    let group = GroupSize::extents(integer(GROUP)?);
+    let aspects = Aspects::from_bits(integer(ASPECTS)?).ok_or_else(|| unreadable(&methods[ASPECTS]))?;
+    let sub_group = integer(SUB_GROUP)? as u32;
     let symbol = symbol(type_name, &type_id, form);
     Ok(Kernel {
         symbol,
@@ -277,6 +312,8 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
         type_id,
         form,
         group,
+        aspects,
+        sub_group,
         parameters,
         type_name: type_name.to_owned(),
         arguments,

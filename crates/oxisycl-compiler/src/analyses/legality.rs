@@ -5,13 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use oxisycl_image::SourceLocation;
 use oxisycl_types::Aspect;
 
 use crate::analyses::references::globals_in;
 use crate::analyses::stack;
 use crate::builtin_table::{LOCAL_MEMORY, PREFIX, WIDE_LOAD, WIDE_STORE};
 use crate::codegen::intrinsics::BARRIERS;
-use crate::llvm::{Module, Opcode, TypeKind, Value, ValueKind};
+use crate::llvm::{Module, Opcode, Place, TypeKind, Value, ValueKind};
 use crate::origin::{self, HostFunction};
 use crate::passes::panic_names;
 use crate::refused::Refused;
@@ -178,6 +179,8 @@ pub(crate) struct Findings {
     pub(crate) unsupported: Option<String>,
     /// The aspects that a device must have, sorted.
     pub(crate) requirements: BTreeSet<&'static str>,
+    /// Where the user's code needs each of them, as far as that is known.
+    pub(crate) places: BTreeMap<&'static str, SourceLocation>,
     pub(crate) may_panic: bool,
     pub(crate) may_print: bool,
     /// Whether the depth of its calls is unknown.
@@ -210,7 +213,14 @@ pub(crate) fn examine(kernel: Value<'_>, entry: &str, calls: &Calls, ours: &dyn 
             globals_in(initializer, &mut |global| queue.push_back(global));
         }
         for instruction in value.kind().eq(&ValueKind::Function).then(|| value.instructions()).into_iter().flatten() {
-            note_requirements(instruction, &mut findings.requirements);
+            for aspect in requirements(instruction) {
+                findings.requirements.insert(aspect);
+                if !findings.places.contains_key(aspect)
+                    && let Some(place) = users_place(instruction)
+                {
+                    findings.places.insert(aspect, place);
+                }
+            }
             for operand in instruction.operands() {
                 if operand.kind() == ValueKind::InlineAsm && findings.unsupported.is_none() {
                     findings.unsupported = Some(format!("inline assembly{}", calls.way(entry, ASSEMBLY)));
@@ -258,7 +268,15 @@ fn refusal(value: Value<'_>, ours: &dyn Fn(&str) -> bool) -> Option<String> {
 /// `LLVMAtomicOrderingNotAtomic`
 const NOT_ATOMIC: i32 = 0;
 
-fn note_requirements(instruction: Value<'_>, requirements: &mut BTreeSet<&'static str>) {
+/// The place of an instruction in the user's code, or of the call there that it was inlined for.
+fn users_place(instruction: Value<'_>) -> Option<SourceLocation> {
+    let mut places = instruction.places().into_iter();
+    places.find(|place| place.line > 0 && origin::is_users_file(&place.file, &place.folder)).map(Place::location)
+}
+
+/// The aspects that an instruction needs.
+fn requirements(instruction: Value<'_>) -> BTreeSet<&'static str> {
+    let mut requirements = BTreeSet::new();
     let is_access = instruction.is(Opcode::LOAD) || instruction.is(Opcode::STORE);
     let is_change = instruction.is(Opcode::ATOMIC_RMW) || instruction.is(Opcode::ATOMIC_CMP_XCHG);
     let is_atomic = is_change || (is_access && instruction.ordering() != NOT_ATOMIC);
@@ -275,4 +293,5 @@ fn note_requirements(instruction: Value<'_>, requirements: &mut BTreeSet<&'stati
             _ => {}
         }
     }
+    requirements
 }

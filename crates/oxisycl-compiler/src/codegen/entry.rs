@@ -12,6 +12,8 @@ pub(super) const LAUNCH_SIZE: usize = size_of::<oxisycl_types::DeviceLaunch>();
 /// The attribute of kernels whose groups have one size: its extents along `x`, `y` and `z`. LLVM knows it for NVIDIA's processors; the translator to
 /// SPIR-V reads it.
 pub(in crate::codegen) const GROUP_SIZE: &str = "nvvm.reqntid";
+/// The attribute for the work-items of a sub-group, if the kernel states them. LLVM ignores it.
+pub(in crate::codegen) const SUB_GROUP_SIZE: &str = "oxisycl-sub-group-size";
 
 /// How a target passes parameters.
 pub(super) struct Passing {
@@ -72,6 +74,10 @@ pub(super) fn add<'c>(
     if kernel.group != [0; 3] {
         let [z, y, x] = kernel.group;
         function.add_attribute(Attribute::FUNCTION, Attribute::text(context, GROUP_SIZE, &format!("{x},{y},{z}")));
+    }
+    if kernel.sub_group != 0 {
+        let size = kernel.sub_group.to_string();
+        function.add_attribute(Attribute::FUNCTION, Attribute::text(context, SUB_GROUP_SIZE, &size));
     }
     let builder = Builder::at_end(context, Block::append(context, function));
     let address = |index: u32| {

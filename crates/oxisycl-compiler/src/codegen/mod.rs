@@ -80,6 +80,16 @@ pub(crate) trait Target {
         false
     }
 
+    /// Whether a device of the target may have sub-groups of that size, and the code makes it choose them.
+    fn has_sub_groups_of(&self, _size: u32) -> bool {
+        false
+    }
+
+    /// Whether a device of the target may have work-groups of that size, the innermost extent last.
+    fn has_groups_of(&self, _group: [u32; 3]) -> bool {
+        true
+    }
+
     /// Whether the code has source lines, for profilers and memory checkers.
     fn names_lines(&self) -> bool;
 

@@ -6,7 +6,7 @@ use core::mem::offset_of;
 
 use oxisycl_types::{ArgumentPart, ArgumentType, HostChunk, HostEntry, LaunchRange};
 
-use super::{DeviceForm, Launch};
+use super::{DeviceForm, Launch, States, Unstated};
 use crate::kernel::{DescribeKernel, run_range, run_single};
 use crate::{Item, Single};
 
@@ -47,13 +47,13 @@ pub unsafe fn values<'k, S: DeviceForm>(arguments: S) -> S::Value<'k> {
     unsafe { arguments.reconstruct(Launch::new()) }
 }
 
-/// The form of `parallel_for_with`.
+/// The form of `parallel_for_with`, for a kernel that states `R`.
 #[derive(Debug)]
-pub struct RangeFormWith<K, S, const D: usize>(pub PhantomData<(K, S)>);
+pub struct RangeFormWith<K, S, const D: usize, R = Unstated>(pub PhantomData<(K, S, R)>);
 
-/// The form of `single_task_with`.
+/// The form of `single_task_with`, for a kernel that states `R`.
 #[derive(Debug)]
-pub struct SingleFormWith<K, S>(pub PhantomData<(K, S)>);
+pub struct SingleFormWith<K, S, R = Unstated>(pub PhantomData<(K, S, R)>);
 
 /// The methods that a form has in common with its form without arguments, for a block of both.
 macro_rules! describes_block {
@@ -62,7 +62,8 @@ macro_rules! describes_block {
         where
             Self: 'static,
         {
-            TypeId::of::<Bound<K, S>>()
+            // A kernel is another one with what it states than without it.
+            if R::IS_ANY { TypeId::of::<(Bound<K, S>, R)>() } else { TypeId::of::<Bound<K, S>>() }
         }
 
         fn layout(&self) -> (usize, usize) {
@@ -74,7 +75,15 @@ macro_rules! describes_block {
         }
 
         fn group(&self) -> u64 {
-            0
+            R::GROUP
+        }
+
+        fn aspects(&self) -> u64 {
+            R::ASPECTS
+        }
+
+        fn sub_group(&self) -> u32 {
+            R::SUB_GROUP
         }
 
         fn arguments(&self) -> Option<&'static ArgumentType> {
@@ -85,7 +94,7 @@ macro_rules! describes_block {
 
 // SAFETY: all methods are about the block, but for the name, which is that of the user's type in it. The entry is that of a range of `D`
 // dimensions.
-unsafe impl<K, S: DeviceForm, const D: usize> DescribeKernel for RangeFormWith<K, S, D>
+unsafe impl<K, S: DeviceForm, R: States, const D: usize> DescribeKernel for RangeFormWith<K, S, D, R>
 where
     K: for<'k> Fn(Item<'k, D>, S::Value<'k>) + Copy,
 {
@@ -93,7 +102,7 @@ where
 
     fn entry(&self) -> HostEntry {
         const { assert!(D >= 1 && D <= 3, "a range has 1, 2 or 3 dimensions") };
-        range_entry_with::<K, S, D>
+        range_entry_with::<K, S, R, D>
     }
 
     fn form(&self) -> u32 {
@@ -102,14 +111,14 @@ where
 }
 
 // SAFETY: as above; the entry is that of a single task.
-unsafe impl<K, S: DeviceForm> DescribeKernel for SingleFormWith<K, S>
+unsafe impl<K, S: DeviceForm, R: States> DescribeKernel for SingleFormWith<K, S, R>
 where
     K: for<'k> Fn(Single<'k>, S::Value<'k>) + Copy,
 {
     describes_block!();
 
     fn entry(&self) -> HostEntry {
-        single_entry_with::<K, S>
+        single_entry_with::<K, S, R>
     }
 
     fn form(&self) -> u32 {
@@ -117,11 +126,16 @@ where
     }
 }
 
-/// The host entry of a kernel with arguments over a range. The kernel is the first type parameter, where the device compiler looks for captures.
+/// The host entry of a kernel with arguments over a range. The kernel is the first type parameter, where the device compiler looks for captures. There is
+/// one for each `R`, since kernels have entries of their own.
 ///
 /// # Safety
 /// That of [`range_entry`](crate::range_entry) for the type `Bound<K, S>`.
-unsafe fn range_entry_with<K, S: DeviceForm, const D: usize>(
+#[expect(
+    clippy::extra_unused_type_parameters,
+    reason = "kernels that state different things have entries of their own"
+)]
+unsafe fn range_entry_with<K, S: DeviceForm, R: States, const D: usize>(
     arguments: *const u8,
     launch: &LaunchRange,
     chunk: &HostChunk,
@@ -140,8 +154,15 @@ unsafe fn range_entry_with<K, S: DeviceForm, const D: usize>(
 ///
 /// # Safety
 /// That of [`single_entry`](crate::single_entry) for the type `Bound<K, S>`.
-unsafe fn single_entry_with<K, S: DeviceForm>(arguments: *const u8, _launch: &LaunchRange, _chunk: &HostChunk)
-where
+#[expect(
+    clippy::extra_unused_type_parameters,
+    reason = "kernels that state different things have entries of their own"
+)]
+unsafe fn single_entry_with<K, S: DeviceForm, R: States>(
+    arguments: *const u8,
+    _launch: &LaunchRange,
+    _chunk: &HostChunk,
+) where
     K: for<'k> Fn(Single<'k>, S::Value<'k>) + Copy,
 {
     // SAFETY: `arguments` holds such a value by contract.

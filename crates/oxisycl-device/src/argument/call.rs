@@ -1,6 +1,8 @@
 //! Calls of kernel functions: what `#[kernel]` makes of a function.
 
-use super::{KernelArg, Value};
+use core::marker::PhantomData;
+
+use super::{KernelArg, Unstated, Value};
 use crate::{Item, Single};
 
 /// A kernel and its arguments, made by calling a function with the attribute [`kernel`](macro@crate::kernel).
@@ -8,17 +10,19 @@ use crate::{Item, Single};
 /// Methods of queues and command groups launch it.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a call does nothing unless it is launched"]
-pub struct Call<A, K> {
+pub struct Call<A, K, R = Unstated> {
     name: &'static str,
     arguments: A,
     kernel: K,
+    /// What the kernel states.
+    stated: PhantomData<R>,
 }
 
-impl<A, K> Call<A, K> {
+impl<A, K, R> Call<A, K, R> {
     #[doc(hidden)]
     #[inline]
     pub fn new(name: &'static str, arguments: A, kernel: K) -> Self {
-        Self { name, arguments, kernel }
+        Self { name, arguments, kernel, stated: PhantomData }
     }
 
     /// The name of the kernel function, as messages and traces have it.

@@ -47,6 +47,7 @@ mod memory;
 mod nests;
 #[cfg(feature = "alloc")]
 mod owners;
+mod stated;
 
 use core::marker::PhantomData;
 
@@ -66,6 +67,11 @@ pub use call::{FirstParameter, PassedTo};
 pub use host::DeconstructTo;
 pub use host::{Deconstruct, LaunchHost, Part};
 pub use keep::{Copied, Keep};
+#[doc(hidden)]
+pub use stated::{
+    HasDimensions, Stated, States, Unstated, has_dimensions, stated_aspects, stated_group, stated_sub_group,
+};
+
 #[doc(hidden)]
 pub use memory::{RawAccessor, RawChunked, RawReference, RawSlice, RawText};
 #[cfg(feature = "alloc")]

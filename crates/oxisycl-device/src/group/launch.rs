@@ -146,6 +146,14 @@ unsafe impl<F: GroupKind<D>, const D: usize> DescribeKernel for GroupForm<F, D> 
         F::ARGUMENTS.is_some().then_some(const { &Self::BLOCK })
     }
 
+    fn aspects(&self) -> u64 {
+        0
+    }
+
+    fn sub_group(&self) -> u32 {
+        0
+    }
+
     fn form(&self) -> u32 {
         GroupSize::FORM | D as u32
     }

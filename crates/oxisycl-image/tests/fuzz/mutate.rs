@@ -67,6 +67,8 @@ pub(crate) fn dearest() -> Vec<(Vec<u8>, Kind)> {
         location: SourceLocation { file: String::new(), line: 0, column: 0 },
         launch: None,
         requirements: Vec::new(),
+        aspects: Vec::new(),
+        unstated: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
         may_panic: false,
@@ -91,6 +93,7 @@ pub(crate) fn dearest() -> Vec<(Vec<u8>, Kind)> {
             kernels: vec![KernelEntry { requirements: vec![String::new(); n], ..kernel(0) }],
             ..empty.clone()
         },
+        DeviceImage { kernels: vec![KernelEntry { unstated: vec![String::new(); n], ..kernel(0) }], ..empty.clone() },
         DeviceImage { kernels: vec![KernelEntry { library: vec![String::new(); n], ..kernel(0) }], ..empty.clone() },
         DeviceImage { unsupported: (0..n).map(unsupported).collect(), ..empty.clone() },
         DeviceImage { sites: vec![site(Vec::new()); n], ..empty.clone() },
@@ -122,6 +125,10 @@ fn image(random: &mut Random) -> DeviceImage {
 fn kernel(random: &mut Random, number: usize) -> KernelEntry {
     let align = 1 << random.below(9);
     let form = form(random);
+    let requirements: Vec<String> = (0..random.below(3)).map(|_| text(random)).collect();
+    let aspects = requirements.iter().filter(|_| random.chance(2)).cloned().collect();
+    let groups = groups(random, form);
+    let is_free = matches!(form, Form::Group(_)) || groups.local == [0; 3];
     let size = align * random.below(100);
     KernelEntry {
         // All of one length, so that one can be written over another.
@@ -132,14 +139,16 @@ fn kernel(random: &mut Random, number: usize) -> KernelEntry {
         type_name: text(random),
         location: location(random),
         launch: random.chance(2).then(|| location(random)),
-        requirements: (0..random.below(3)).map(|_| text(random)).collect(),
+        requirements,
+        aspects,
+        unstated: (0..random.below(3)).map(|_| text(random)).collect(),
         library: (0..random.below(3)).map(|_| text(random)).collect(),
         arguments: if size == 0 { Vec::new() } else { (0..random.below(3)).map(|_| argument(random, size)).collect() },
         may_panic: random.chance(2),
         may_print: random.chance(2),
-        is_paired: random.chance(2),
+        is_paired: random.chance(2) && is_free,
         has_unbounded_stack: random.chance(2),
-        groups: groups(random, form),
+        groups,
     }
 }
 
@@ -168,11 +177,18 @@ fn groups(random: &mut Random, form: Form) -> GroupNeeds {
         has_barriers: random.chance(2),
         ..GroupNeeds::default()
     };
-    if !matches!(form, Form::Group(_)) {
-        return of_code;
-    }
-    let local = if random.chance(2) { [0; 3] } else { [1 + random.below(4) as u32, 1 + random.below(8) as u32, 256] };
+    let extents = [1 + random.below(4) as u32, 1 + random.below(8) as u32, 256];
     let sub_group = if random.chance(2) { 0 } else { 1 << random.below(7) };
+    let local = match form {
+        _ if random.chance(2) => [0; 3],
+        Form::Single => [0; 3],
+        Form::Range(1) => [1, 1, extents[2]],
+        Form::Range(2) => [1, extents[1], extents[2]],
+        _ => extents,
+    };
+    if !matches!(form, Form::Group(_)) {
+        return GroupNeeds { local, sub_group, ..of_code };
+    }
     let bytes_of_element = random.below(65) as u32;
     GroupNeeds { local, sub_group, bytes_of_element, uses_local_memory: random.chance(2), ..of_code }
 }

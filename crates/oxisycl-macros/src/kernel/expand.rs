@@ -4,9 +4,10 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, GenericParam, Type};
+use syn::{Attribute, Expr, GenericParam, Type};
 
 use super::model::Kernel;
+use super::parse::Stated;
 use crate::tokens::{located_at, made_static};
 
 pub(super) fn expand(kernel: &Kernel) -> TokenStream {
@@ -21,7 +22,7 @@ fn is_shared(attribute: &Attribute) -> bool {
 
 /// The function that takes arguments.
 fn call(kernel: &Kernel) -> TokenStream {
-    let Kernel { function, facade, token, parameters, lifetimes } = kernel;
+    let Kernel { function, facade, token, parameters, lifetimes, .. } = kernel;
     let (ident, vis) = (&function.sig.ident, &function.vis);
     let is_docs = |attribute: &&Attribute| attribute.path().is_ident("doc") || is_shared(attribute);
     let attributes = function.attrs.iter().filter(is_docs);
@@ -51,20 +52,52 @@ fn call(kernel: &Kernel) -> TokenStream {
         quote_spanned!(token.span()=> (#of_lifetimes fn(#token)): #facade::argument::FirstParameter)
     };
     let (closure, name) = (closure_type(kernel), ident.unraw().to_string());
+    let (stated, dimensions) = stated(kernel);
     quote! {
         #(#attributes)*
         #[allow(trivial_bounds, clippy::multiple_bound_locations, clippy::too_many_arguments, clippy::type_complexity)]
         #vis fn #ident<#(#declared),*>(
             #(#names: #types),*
-        ) -> #facade::argument::Call<(#(#types,)*), #closure>
+        ) -> #facade::argument::Call<(#(#types,)*), #closure #stated>
         where
             #(#predicates,)*
             #form,
             #(#bounds,)*
         {
+            #dimensions
             #facade::argument::Call::new(#name, (#(#names,)*), #ident::closure::<#(#passed),*>())
         }
     }
+}
+
+/// The type of what the options state, as a further argument of the call's type. Beside it, the check that a group has the dimensions of the
+/// range. Nothing if they state nothing, so that calls of most kernels have the same type as before.
+fn stated(kernel: &Kernel) -> (Option<TokenStream>, Option<TokenStream>) {
+    let Kernel { facade, stated: Stated { aspects, group, sub_group }, token, lifetimes, .. } = kernel;
+    if aspects.is_empty() && group.is_empty() && sub_group.is_empty() {
+        return (None, None);
+    }
+    let aspects = aspects.iter().map(|aspect| {
+        let facade = located_at(facade, aspect.span());
+        quote_spanned!(aspect.span()=> #facade::Aspect::#aspect)
+    });
+    let aspects = quote!({ #facade::argument::stated_aspects(&[#(#aspects),*]) });
+    let size = |values: &[Expr], of: TokenStream| match values.first() {
+        Some(first) => {
+            let (facade, of) = (located_at(facade, first.span()), located_at(&of, first.span()));
+            quote_spanned!(first.span()=> { #facade::argument::#of })
+        }
+        None => quote!(0),
+    };
+    let extents = size(group, quote!(stated_group([#(#group),*])));
+    let sub_group_size = size(sub_group, quote!(stated_sub_group(#(#sub_group)*)));
+    let dimensions = group.first().map(|first| {
+        let (of_lifetimes, n) = (of_lifetimes(lifetimes), group.len());
+        let facade = located_at(facade, first.span());
+        // As a bound it would only be looked at where the function is called.
+        quote_spanned!(first.span()=> #facade::argument::has_dimensions::<#of_lifetimes fn(#token), #n>();)
+    });
+    (Some(quote!(, #facade::argument::Stated<#aspects, #extents, #sub_group_size>)), dimensions)
 }
 
 /// The type that has the kernel's code. With braces or as an enum, a type can have the name of a function.
@@ -190,6 +223,26 @@ mod tests {
         ] {
             assert_has(&expanded, part);
         }
+    }
+
+    #[test]
+    fn what_is_stated_is_in_the_type_of_the_call() {
+        let options = quote!(device_has(Fp64, Atomic64), work_group_size(16, N), crate = b);
+        let expanded = attribute(options, quote! { fn a(item: Item<2>, x: u8) {} }).unwrap().to_string();
+        for part in [
+            quote! {
+                , b::argument::Stated<
+                    { b::argument::stated_aspects(&[b::Aspect::Fp64, b::Aspect::Atomic64]) },
+                    { b::argument::stated_group([16, N]) },
+                    0
+                >>
+            },
+            quote! { b::argument::has_dimensions::<fn(Item<2>), 2usize>(); },
+        ] {
+            assert_has(&expanded, part);
+        }
+        let expanded = attribute(quote!(sub_group_size(32)), quote! { fn a(item: Item<2>) {} }).unwrap().to_string();
+        assert_has(&expanded, quote! { 0, { ::oxisycl::argument::stated_sub_group(32) }>> });
     }
 
     #[test]

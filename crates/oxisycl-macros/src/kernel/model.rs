@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::spanned::Spanned;
-use syn::{FnArg, ItemFn, Pat, Path, ReturnType, Safety, Type};
+use syn::{Expr, ExprLit, FnArg, ItemFn, Lit, Pat, Path, ReturnType, Safety, Type};
 
-use super::parse::Input;
+use super::parse::{Input, Stated};
 use crate::errors::Errors;
 
 /// Most arguments that a kernel gets. They are passed as one tuple.
@@ -21,6 +21,8 @@ pub(super) struct Kernel {
     pub(super) function: ItemFn,
     /// The crate that the expansion takes types from.
     pub(super) facade: Path,
+    /// What the options state.
+    pub(super) stated: Stated,
     /// The type of the first parameter, by which a work-item knows what it is.
     pub(super) token: Type,
     /// All other parameters.
@@ -38,7 +40,7 @@ pub(super) struct Parameter {
 }
 
 pub(super) fn check(input: Input) -> syn::Result<Kernel> {
-    let Input { function, facade } = input;
+    let Input { function, facade, stated } = input;
     let (mut errors, signature) = (Errors::default(), &function.sig);
     let ident = &signature.ident;
     let mut unexpected = |span, expected: &str, found: &str| {
@@ -63,6 +65,22 @@ pub(super) fn check(input: Input) -> syn::Result<Kernel> {
     }
     for parameter in signature.generics.lifetimes().filter(|parameter| !parameter.bounds.is_empty()) {
         unexpected(parameter.lifetime.span(), "lifetime parameters without bounds", &parameter.lifetime.to_string());
+    }
+    for (index, aspect) in stated.aspects.iter().enumerate() {
+        if stated.aspects[..index].contains(aspect) {
+            unexpected(aspect.span(), "each aspect once", &format!("{aspect} again"));
+        }
+    }
+    if let [.., last] = &stated.group[..]
+        && stated.group.len() > 3
+    {
+        unexpected(last.span(), "up to 3 extents of a work-group", &stated.group.len().to_string());
+    }
+    if let [_, second, ..] = &stated.sub_group[..] {
+        unexpected(second.span(), "one size of sub-groups", &stated.sub_group.len().to_string());
+    }
+    for size in stated.group.iter().chain(&stated.sub_group).filter(|size| is_zero(size)) {
+        unexpected(size.span(), "a size of at least 1", "0");
     }
     let (mut token, mut parameters) = (None, Vec::new());
     for (index, input) in signature.inputs.iter().enumerate() {
@@ -96,7 +114,7 @@ pub(super) fn check(input: Input) -> syn::Result<Kernel> {
     }
     let lifetimes = signature.generics.lifetimes().map(|parameter| parameter.lifetime.ident.clone()).collect();
     match token {
-        Some(token) => errors.or(Kernel { facade, token, parameters, lifetimes, function }),
+        Some(token) => errors.or(Kernel { facade, stated, token, parameters, lifetimes, function }),
         None => Err(errors.or(()).expect_err("there is no first parameter")),
     }
 }
@@ -113,6 +131,14 @@ fn is_plain(of: &Type) -> bool {
         Type::Paren(paren) => is_plain(&paren.elem),
         Type::Path(path) => path.path.get_ident().is_some_and(|ident| PLAIN.iter().any(|name| ident == name)),
         Type::Tuple(tuple) => !tuple.elems.is_empty() && tuple.elems.iter().all(is_plain),
+        _ => false,
+    }
+}
+
+/// Whether a size is the literal 0. The compiler evaluates all others.
+fn is_zero(size: &Expr) -> bool {
+    match size {
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_digits() == "0",
         _ => false,
     }
 }
@@ -189,6 +215,27 @@ mod tests {
         assert_eq!(
             messages(quote! { fn a(&self) {} }),
             ["kernel a: expected a function that is no method, found self"]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_stated_is_refused() {
+        let refused = |options| {
+            let error = check(parse(options, quote! { fn a(item: Item<1>) {} }).unwrap()).err().unwrap();
+            error.into_iter().map(|error| error.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            refused(quote!(device_has(Fp64, Fp16, Fp64), work_group_size(0), sub_group_size(32, 0))),
+            [
+                "kernel a: expected each aspect once, found Fp64 again",
+                "kernel a: expected one size of sub-groups, found 2",
+                "kernel a: expected a size of at least 1, found 0",
+                "kernel a: expected a size of at least 1, found 0",
+            ]
+        );
+        assert_eq!(
+            refused(quote!(work_group_size(1, 2, 3, 4))),
+            ["kernel a: expected up to 3 extents of a work-group, found 4"]
         );
     }
 

@@ -3,7 +3,8 @@
 //! The rules, in this order. If the link unit that holds the program's half of the kernel has images of it, only those
 //! count. Otherwise those of all link units count. An image counts if its target is one that the device takes; for PTX
 //! and SPIR-V also a lower version. The first target of the device's list wins, then the highest version, then the
-//! order in the bundle. An image whose kernel needs an aspect that the device lacks is passed over for the next. If
+//! order in the bundle. An image whose kernel needs an aspect that the device lacks, or states sizes that it does not have, is passed over
+//! for the next. If
 //! images of several link units are equally good and differ, that is an error, since no rule can tell which is meant.
 //!
 //! Two libraries that contain the same crate have kernels of equal identity, whose images may differ by build settings. That is why the
@@ -15,7 +16,9 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use oxisycl_backend::Device;
-use oxisycl_image::{Argument, ImageError, ImageTarget, KernelEntry, ParameterLayout, SourceLocation};
+use oxisycl_image::{
+    Argument, Form, GroupNeeds, ImageError, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, StatedNeeds,
+};
 use oxisycl_types::{ArgumentType, Aspect, ErrorCode};
 
 use super::KernelKey;
@@ -41,6 +44,8 @@ pub(super) struct HostSide<'a> {
     pub(super) type_name: &'a str,
     /// What its block consists of, if it has arguments beside its captures.
     pub(super) arguments: Option<&'static ArgumentType>,
+    /// What its attribute states.
+    pub(super) stated: StatedNeeds,
     /// Where it is launched, if that is in the link unit that holds the kernel's native code.
     pub(super) location: Option<&'static Location<'static>>,
 }
@@ -94,7 +99,10 @@ pub(super) fn choose(index: &Index, device: &dyn Device, query: &Query<'_>) -> R
         candidates.iter().filter_map(|c| Some((fit(&c.image.image.target, targets)?, *c))).collect();
     fitting.sort_by_key(|(rank, _)| *rank);
     let runs = |candidate: &Candidate| match candidate.entry {
-        Entry::Kernel(kernel) => missing(&candidate.image.image.kernels[kernel], device).is_empty().then_some(kernel),
+        Entry::Kernel(kernel) => {
+            let entry = &candidate.image.image.kernels[kernel];
+            (missing(entry, device).is_empty() && device.info().lacks(&sizes(entry)).is_none()).then_some(kernel)
+        }
         Entry::Unsupported(_) => None,
     };
     let mut usable = fitting.iter().filter_map(|(rank, c)| Some((*rank, *c, runs(c)?)));
@@ -115,6 +123,14 @@ pub(super) fn choose(index: &Index, device: &dyn Device, query: &Query<'_>) -> R
 fn missing<'a>(kernel: &'a KernelEntry, device: &dyn Device) -> Vec<&'a str> {
     let is_missing = |name: &&str| !known_aspect(name).is_some_and(|aspect| device.info().has(aspect));
     kernel.requirements.iter().map(String::as_str).filter(is_missing).collect()
+}
+
+/// The sizes that a kernel states. Those of a kernel over groups are the launch's own, which is checked.
+fn sizes(kernel: &KernelEntry) -> StatedNeeds {
+    match kernel.form {
+        Form::Group(_) => StatedNeeds::NONE,
+        _ => StatedNeeds { group: kernel.groups.local, sub_group: kernel.groups.sub_group, ..StatedNeeds::NONE },
+    }
 }
 
 fn known_aspect(name: &str) -> Option<Aspect> {
@@ -153,6 +169,18 @@ fn mismatch(candidate: &Candidate, device: &dyn Device, query: &Query<'_>) -> Op
     if let Some(why) = argument_mismatch(&kernel.arguments, &arguments) {
         let why = format!("{why} (image target: {target}); build both anew with `cargo sycl build`");
         return Some(error(ErrorCode::KernelArgument, query, device, &why));
+    }
+    let is_stated = host.stated.aspects.iter().map(Aspect::name).eq(kernel.aspects.iter().map(String::as_str))
+        && sizes(kernel) == StatedNeeds { aspects: StatedNeeds::NONE.aspects, ..host.stated };
+    if !is_stated {
+        let GroupNeeds { local, sub_group, .. } = kernel.groups;
+        let StatedNeeds { aspects, group, sub_group: of_host } = host.stated;
+        let why = format!(
+            "it states aspects {:?}, groups of {local:?} and sub-groups of {sub_group} in the image, but {aspects:?}, {group:?} and \
+             {of_host} in the program (image target: {target}); build both anew with `cargo sycl build`",
+            kernel.aspects
+        );
+        return Some(not_supported(query, device, &why));
     }
     if let (Some(location), Some(launch)) = (host.location, &kernel.launch)
         && !is_same_place(launch, location)
@@ -218,8 +246,10 @@ fn no_image(index: &Index, device: &dyn Device, query: &Query<'_>) -> Error {
 fn unusable(all: &[&Candidate], fitting: &[(Rank, &Candidate)], device: &dyn Device, query: &Query<'_>) -> Error {
     for (_, candidate) in fitting {
         if let Entry::Kernel(position) = candidate.entry {
-            let missing = missing(&candidate.image.image.kernels[position], device);
-            return not_supported(query, device, &why_missing(&missing));
+            let kernel = &candidate.image.image.kernels[position];
+            let missing = missing(kernel, device);
+            let sizes = device.info().lacks(&sizes(kernel)).filter(|_| missing.is_empty());
+            return not_supported(query, device, &sizes.unwrap_or_else(|| why_missing(&missing)));
         }
     }
     if let Some((_, candidate)) = fitting.first()

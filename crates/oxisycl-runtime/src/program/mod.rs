@@ -215,6 +215,7 @@ impl Programs {
                 layout: descriptor.parameters,
                 type_name: descriptor.type_name,
                 arguments: descriptor.arguments,
+                stated: descriptor.stated,
                 location: Some(descriptor.location).filter(is_own),
             }),
             unit,

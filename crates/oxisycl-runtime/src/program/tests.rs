@@ -92,6 +92,7 @@ fn descriptor<K: 'static>(name: &'static str) -> KernelDescriptor {
         location: Location::caller(),
         parameters: ParameterLayout { size: 16, align: 8 },
         arguments: None,
+        stated: oxisycl_image::StatedNeeds::NONE,
         host_entry: entry,
     }
 }
@@ -108,6 +109,8 @@ fn entry_of<K: 'static>(symbol: &str) -> KernelEntry {
         location: SourceLocation { file: String::new(), line: 1, column: 1 },
         launch: None,
         requirements: Vec::new(),
+        aspects: Vec::new(),
+        unstated: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
         may_panic: false,

@@ -479,6 +479,7 @@ fn kernel_of(name: &'static str, arguments: &[Touch; 3], code: Option<Arc<dyn Lo
             location: Location::caller(),
             parameters: ParameterLayout { size: size_of::<[Touch; 3]>(), align: align_of::<[Touch; 3]>() },
             arguments: None,
+            stated: oxisycl_image::StatedNeeds::NONE,
             host_entry: touch_entry,
         },
         code,

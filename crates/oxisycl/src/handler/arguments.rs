@@ -5,7 +5,7 @@ use std::panic::Location;
 
 use oxisycl_backend::Captures;
 use oxisycl_device::argument::{
-    Bound, Call, Deconstruct, DeviceForm, RangeFormWith, Sent, SingleFormWith, Value, values,
+    Bound, Call, Deconstruct, DeviceForm, RangeFormWith, Sent, SingleFormWith, States, Unstated, Value, values,
 };
 use oxisycl_device::group::nd::{ByItemWith, NdArguments, NdExtent, NdItem};
 use oxisycl_device::group::reduction::Reductions;
@@ -52,9 +52,18 @@ impl<'cg> Handler<'cg> {
         A: Deconstruct<Handler<'cg>>,
         K: for<'k> Fn(Item<'k, D>, Value<'k, A>) + Captured + Send + Sync + 'cg,
     {
-        let form = RangeFormWith::<K, Sent<A>, D>(PhantomData);
+        self.push_range::<D, A, K, Unstated>(range.into(), arguments, kernel)
+    }
+
+    #[track_caller]
+    fn push_range<const D: usize, A, K, R: States>(&mut self, range: Range<D>, arguments: A, kernel: K) -> Result
+    where
+        A: Deconstruct<Handler<'cg>>,
+        K: for<'k> Fn(Item<'k, D>, Value<'k, A>) + Captured + Send + Sync + 'cg,
+    {
+        let form = RangeFormWith::<K, Sent<A>, D, R>(PhantomData);
         let descriptor = describe(&form, Form::Range(D as u8), self.name, Location::caller());
-        let launch = LaunchRange { dimensions: D as u8, extent: range.into().embed(), offset: [0; 3] };
+        let launch = LaunchRange { dimensions: D as u8, extent: range.embed(), offset: [0; 3] };
         self.command("a kernel", |handler| {
             let arguments = handler.take_apart(arguments, &descriptor)?;
             handler.push_kernel(&descriptor, Captures::of(&Bound { kernel, arguments }), &launch, |_| Ok(None))
@@ -85,7 +94,16 @@ impl<'cg> Handler<'cg> {
         A: Deconstruct<Handler<'cg>>,
         K: for<'k> Fn(Single<'k>, Value<'k, A>) + Captured + Send + Sync + 'cg,
     {
-        let form = SingleFormWith::<K, Sent<A>>(PhantomData);
+        self.push_single::<A, K, Unstated>(arguments, kernel)
+    }
+
+    #[track_caller]
+    fn push_single<A, K, R: States>(&mut self, arguments: A, kernel: K) -> Result
+    where
+        A: Deconstruct<Handler<'cg>>,
+        K: for<'k> Fn(Single<'k>, Value<'k, A>) + Captured + Send + Sync + 'cg,
+    {
+        let form = SingleFormWith::<K, Sent<A>, R>(PhantomData);
         let descriptor = describe(&form, Form::Single, self.name, Location::caller());
         self.command("a kernel", |handler| {
             let arguments = handler.take_apart(arguments, &descriptor)?;
@@ -251,7 +269,7 @@ impl<'cg> Handler<'cg> {
     /// Runs the call of a [kernel function](macro@crate::kernel) once for each id of `range`. The function's name is the kernel's, unless the group
     /// [has one](Self::name).
     ///
-    /// Errors: as those of [`parallel_for_with`](Self::parallel_for_with).
+    /// Errors: as those of [`parallel_for_with`](Self::parallel_for_with). `KernelNotSupported` if the device lacks what the function's attribute states.
     ///
     /// ```
     /// use oxisycl::prelude::*;
@@ -272,28 +290,32 @@ impl<'cg> Handler<'cg> {
     /// # }
     /// ```
     #[track_caller]
-    pub fn launch_call<const D: usize, A, K>(&mut self, range: impl Into<Range<D>>, call: Call<A, K>) -> Result
+    pub fn launch_call<const D: usize, A, K, R: States>(
+        &mut self,
+        range: impl Into<Range<D>>,
+        call: Call<A, K, R>,
+    ) -> Result
     where
         A: Deconstruct<Handler<'cg>>,
         K: for<'k> Fn(Item<'k, D>, Value<'k, A>) + Captured + Send + Sync + 'cg,
     {
         let (name, arguments, kernel) = call.into_parts();
         self.name.get_or_insert(name);
-        self.parallel_for_with(range, arguments, kernel)
+        self.push_range::<D, A, K, R>(range.into(), arguments, kernel)
     }
 
     /// Runs the call of a [kernel function](macro@crate::kernel) for a single task once.
     ///
     /// Errors: as those of [`parallel_for_with`](Self::parallel_for_with).
     #[track_caller]
-    pub fn launch_single_call<A, K>(&mut self, call: Call<A, K>) -> Result
+    pub fn launch_single_call<A, K, R: States>(&mut self, call: Call<A, K, R>) -> Result
     where
         A: Deconstruct<Handler<'cg>>,
         K: for<'k> Fn(Single<'k>, Value<'k, A>) + Captured + Send + Sync + 'cg,
     {
         let (name, arguments, kernel) = call.into_parts();
         self.name.get_or_insert(name);
-        self.single_task_with(arguments, kernel)
+        self.push_single::<A, K, R>(arguments, kernel)
     }
 
     /// What crosses for the arguments of the launch that is being recorded.

@@ -5,10 +5,10 @@ use std::panic::Location;
 
 use oxisycl_backend::{Captures, Command, KernelBox};
 use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
-use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout};
+use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout, StatedNeeds};
 use oxisycl_runtime::graph::KeptAlive;
 use oxisycl_runtime::program::programs;
-use oxisycl_types::{ArgumentPart, ArgumentType, ErrorCode, GroupSize, Id, LaunchRange, Range};
+use oxisycl_types::{ArgumentPart, ArgumentType, Aspects, ErrorCode, GroupSize, Id, LaunchRange, Range};
 
 use super::Handler;
 use super::group::fit_to_code;
@@ -176,6 +176,9 @@ impl<'cg> Handler<'cg> {
                 ),
             ));
         }
+        if descriptor.stated != StatedNeeds::NONE {
+            check_stated(device, descriptor.display_name(), &descriptor.stated)?;
+        }
         let mut group = group(device)?;
         let limit = device.info().max_parameter_size;
         if descriptor.parameters.size > limit {
@@ -193,6 +196,16 @@ impl<'cg> Handler<'cg> {
         if let (Some(group), Some(code)) = (&mut group, &code) {
             fit_to_code(device, descriptor, group, code.info().group_limits, range)?;
         }
+        if let Some(code) = code.as_ref().filter(|_| descriptor.stated.group != [0; 3]) {
+            let (items, limit) =
+                (descriptor.stated.group.iter().product::<u32>() as usize, code.info().group_limits.items);
+            if items > limit {
+                let what = format!(
+                    "it states work-groups of {items} work-items, and the limit of its code is {limit} for a group"
+                );
+                return Err(not_supported(device, descriptor.display_name(), &what));
+            }
+        }
         let command = if range.extent.contains(&0) {
             Command::Marker
         } else {
@@ -201,6 +214,17 @@ impl<'cg> Handler<'cg> {
         self.group.commands.push(command);
         Ok(())
     }
+}
+
+/// Holds what a kernel states against the device.
+#[cold]
+pub(crate) fn check_stated(device: &Device, kernel: &str, stated: &StatedNeeds) -> Result {
+    device.info().lacks(stated).map_or(Ok(()), |what| Err(not_supported(device, kernel, &what)))
+}
+
+fn not_supported(device: &Device, kernel: &str, what: &str) -> Error {
+    let device = device.name();
+    Error::new(ErrorCode::KernelNotSupported, format!("kernel \"{kernel}\" on device \"{device}\": {what}"))
 }
 
 /// The error of a kernel with more captures and arguments than a launch passes.
@@ -263,6 +287,15 @@ pub(crate) fn describe(
         location,
         parameters: ParameterLayout { size, align },
         arguments: kernel.arguments(),
+        stated: match form {
+            // Their groups are the launch's.
+            Form::Group(_) => StatedNeeds::NONE,
+            _ => StatedNeeds {
+                aspects: Aspects::from_bits(kernel.aspects()).unwrap_or_default(),
+                group: GroupSize::extents(kernel.group()),
+                sub_group: kernel.sub_group(),
+            },
+        },
         host_entry: kernel.entry(),
     }
 }

@@ -1,6 +1,6 @@
 //! Shortcuts for command groups of one kernel: over work-groups without accessors, and with arguments.
 
-use oxisycl_device::argument::{Call, Deconstruct, KernelArg, Value};
+use oxisycl_device::argument::{Call, Deconstruct, KernelArg, States, Value};
 use oxisycl_device::group::nd::{NdArguments, NdExtent, NdItem};
 use oxisycl_device::group::{Group, GroupArguments, Shape};
 use oxisycl_device::{Captured, Item, Single};
@@ -240,7 +240,11 @@ impl Queue {
     /// # }
     /// ```
     #[track_caller]
-    pub fn launch_call<const D: usize, A, K>(&self, range: impl Into<Range<D>>, call: Call<A, K>) -> Result<Event>
+    pub fn launch_call<const D: usize, A, K, R: States>(
+        &self,
+        range: impl Into<Range<D>>,
+        call: Call<A, K, R>,
+    ) -> Result<Event>
     where
         A: KernelArg + for<'cg> Deconstruct<Handler<'cg>>,
         K: for<'k> Fn(Item<'k, D>, Value<'k, A>) + Captured + Send + Sync + 'static,
@@ -271,7 +275,7 @@ impl Queue {
     /// # }
     /// ```
     #[track_caller]
-    pub fn launch_single_call<A, K>(&self, call: Call<A, K>) -> Result<Event>
+    pub fn launch_single_call<A, K, R: States>(&self, call: Call<A, K, R>) -> Result<Event>
     where
         A: KernelArg + for<'cg> Deconstruct<Handler<'cg>>,
         K: for<'k> Fn(Single<'k>, Value<'k, A>) + Captured + Send + Sync + 'static,

@@ -66,6 +66,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("argument", argument::passing::TESTS),
     ("argument", argument::derived::TESTS),
     ("argument", argument::example::TESTS),
+    ("argument", argument::attributes::TESTS),
     ("argument", argument::functions::TESTS),
     ("argument", argument::blocks::TESTS),
     ("kernel", kernel::errors::TESTS),

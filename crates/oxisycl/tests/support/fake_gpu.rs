@@ -60,6 +60,8 @@ where
         location: SourceLocation { file: String::new(), line: 1, column: 1 },
         launch: None,
         requirements: Vec::new(),
+        aspects: Vec::new(),
+        unstated: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
         may_panic: false,

@@ -14,7 +14,7 @@ fn returns(_: Item<1>) -> u32 {
 #[kernel]
 fn takes_anything(_: Item<1>, _: impl Fn()) {}
 
-#[kernel(work_group_size(8))]
+#[kernel(max_registers(8))]
 fn has_options(_: Item<1>) {}
 
 #[kernel]

@@ -40,6 +40,14 @@ impl<K: for<'wi> Fn(Item<'wi, 1>) + Copy> DescribeKernel for Liar<K> {
         None
     }
 
+    fn aspects(&self) -> u64 {
+        0
+    }
+
+    fn sub_group(&self) -> u32 {
+        0
+    }
+
     fn form(&self) -> u32 {
         1
     }

@@ -32,6 +32,8 @@ pub mod kernel {
         fn form(&self) -> u32;
         fn group(&self) -> u64;
         fn arguments(&self) -> Option<&'static ArgumentType>;
+        fn aspects(&self) -> u64;
+        fn sub_group(&self) -> u32;
     }
 
     pub struct RangeForm<K, const D: usize>(pub PhantomData<K>);
@@ -60,6 +62,12 @@ pub mod kernel {
         }
         fn arguments(&self) -> Option<&'static ArgumentType> {
             None
+        }
+        fn aspects(&self) -> u64 {
+            0
+        }
+        fn sub_group(&self) -> u32 {
+            0
         }
     }
 

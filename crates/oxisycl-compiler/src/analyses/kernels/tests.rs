@@ -49,7 +49,7 @@ fn kernels(mangling: &str) -> Vec<Kernel> {
     let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
     // Fewer than there are, so that their code is in several pieces.
     let max_sharing = 7;
-    let described = find_sharing(module, declared, max_sharing).expect("kernels");
+    let described = find_sharing(module, declared, max_sharing).expect("kernels").described;
     let mut codes: Vec<_> = described.iter().map(|described| Rc::clone(&described.code)).collect();
     codes.dedup();
     assert_eq!(codes.len(), described.len().div_ceil(max_sharing));
@@ -222,8 +222,10 @@ const WITH_ARGUMENTS: &str = r#"
             fn layout(&self) -> (usize, usize) { (size_of::<Bound<K, S>>(), align_of::<Bound<K, S>>()) }
             fn type_name(&self) -> &'static str { std::any::type_name::<K>() }
             fn form(&self) -> u32 { 1 }
-            fn group(&self) -> u64 { 0 }
+            fn group(&self) -> u64 { (4 << 21 | 2) << 21 | 8 }
             fn arguments(&self) -> Option<&'static ArgumentType> { Some(Bound::<K, S>::TYPE) }
+            fn aspects(&self) -> u64 { 1 << 7 }
+            fn sub_group(&self) -> u32 { 16 }
         }
         unsafe fn entry<K: Fn(usize, S) + Copy, S: Form>(block: *const u8, _: *const u8, _: *const u8) {
             let Bound(kernel, arguments) = unsafe { *block.cast::<Bound<K, S>>() };
@@ -250,11 +252,13 @@ fn arguments_are_listed_as_the_program_lists_them() {
         let (context, bytes) = (Context::new(), Rc::new(bitcode_of(mangling, &program)));
         let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
         let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
-        let described = find(module, declared).expect("kernels");
+        let described = find(module, declared).expect("kernels").described;
         let mut with_arguments = described.iter().filter(|described| !described.kernel.arguments.is_empty());
         let Described { kernel, .. } = with_arguments.next().expect("a kernel with arguments");
         assert!(with_arguments.next().is_none());
         assert_eq!((kernel.refused_captures.len(), kernel.parameters.size), (0, 48));
+        let stated = (kernel.group, kernel.aspects, kernel.sub_group);
+        assert_eq!(stated, ([4, 2, 8], Aspects::of(&[oxisycl_types::Aspect::Fp64]), 16), "{mangling}");
         let list: Vec<String> = kernel.arguments.iter().map(ToString::to_string).collect();
         let captures = "captures: oxisycl_device::with::arguments::{{closure}}, 4 bytes at 0";
         let pair = |index: usize, at: usize| {
@@ -274,7 +278,7 @@ fn without_debug_information_no_kernel_leaves_the_host() {
     let module = Module::from_bitcode(&context, &bytes, "test").expect("bitcode");
     module.strip_debug_info();
     let declared = Module::lazy(&context, &bytes, "test").expect("bitcode");
-    let described = find(module, declared).expect("kernels");
+    let described = find(module, declared).expect("kernels").described;
     assert!(described.iter().all(|described| !described.kernel.refused_captures.is_empty()));
 }
 
@@ -288,6 +292,8 @@ const CONTRADICTION: &str = "
         fn form(&self) -> u32 { 1 }
         fn group(&self) -> u64 { 0 }
         fn arguments(&self) -> Option<&'static kernel::ArgumentType> { None }
+        fn aspects(&self) -> u64 { 0 }
+        fn sub_group(&self) -> u32 { 0 }
     }
     fn lie<K: Fn(usize) + Copy, E: Fn(usize) + Copy>(_: &K, _: &E) {
         describe(&std::marker::PhantomData::<(K, E)>, Location::caller());

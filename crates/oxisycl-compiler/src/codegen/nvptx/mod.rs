@@ -96,6 +96,16 @@ impl Target for Nvptx {
         true
     }
 
+    fn has_groups_of(&self, group: [u32; 3]) -> bool {
+        // The assembler refuses more.
+        group.into_iter().product::<u32>() <= 1024 && group[0] <= 64
+    }
+
+    fn has_sub_groups_of(&self, size: u32) -> bool {
+        // A warp, on every one of them.
+        size == 32
+    }
+
     fn names_lines(&self) -> bool {
         true
     }

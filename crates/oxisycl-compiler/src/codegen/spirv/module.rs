@@ -11,7 +11,7 @@ use super::function_builder::Code;
 use super::implicit_parameters::ImplicitParameters;
 use super::module_builder::{Extensions, Writer};
 use super::storage_classes::{Known, of_global};
-use crate::codegen::entry::GROUP_SIZE;
+use crate::codegen::entry::{GROUP_SIZE, SUB_GROUP_SIZE};
 use crate::llvm::{Attribute, Context, Layout, Module, Opcode, Type, TypeKind, Value, ValueKind};
 use crate::passes::formatting_depth::too_deep;
 use crate::refused::Refused;
@@ -33,6 +33,11 @@ fn group_size(kernel: Value<'_>) -> Option<[u32; 3]> {
     let text = kernel.text_attribute(Attribute::FUNCTION, GROUP_SIZE)?;
     let extents: Vec<u32> = text.split(',').filter_map(|extent| extent.parse().ok()).collect();
     extents.try_into().ok()
+}
+
+/// The size of a kernel's sub-groups, if it states one.
+fn sub_group_size(kernel: Value<'_>) -> Option<u32> {
+    kernel.text_attribute(Attribute::FUNCTION, SUB_GROUP_SIZE)?.parse().ok()
 }
 
 /// Translates kernels, and the functions that they call.
@@ -57,7 +62,7 @@ pub(super) fn translate<'c>(
             FunctionTranslator::translate(code, &mut globals, place, called.of.function, Some(&called))
                 .map_err(|r| r.within(called.of.function))?;
         }
-        writer.add_kernel(id, kernel.name(), group_size(kernel));
+        writer.add_kernel(id, kernel.name(), group_size(kernel), sub_group_size(kernel));
     }
     let aspects =
         [(Capability::Int64Atomics, "atomic64"), (Capability::Float16, "fp16"), (Capability::Float64, "fp64")];

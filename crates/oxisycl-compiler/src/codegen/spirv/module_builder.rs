@@ -286,8 +286,8 @@ impl Writer {
     }
 
     /// Declares a finished function as a kernel. `group` is the number of work-items of its groups along `x`, `y` and `z`, if that is
-    /// fixed.
-    pub(super) fn add_kernel(&mut self, function: Word, name: &str, group: Option<[u32; 3]>) {
+    /// fixed, and `sub_group` that of its sub-groups.
+    pub(super) fn add_kernel(&mut self, function: Word, name: &str, group: Option<[u32; 3]>, sub_group: Option<u32>) {
         let mut inputs = BTreeSet::new();
         let mut reached = BTreeSet::new();
         let mut queue = vec![function];
@@ -303,6 +303,10 @@ impl Writer {
         self.builder.execution_mode(function, ExecutionMode::ContractionOff, []);
         if let Some(group) = group {
             self.builder.execution_mode(function, ExecutionMode::LocalSize, group);
+        }
+        if let Some(size) = sub_group {
+            self.require(Capability::SubgroupDispatch);
+            self.builder.execution_mode(function, ExecutionMode::SubgroupSize, [size]);
         }
     }
 

@@ -94,6 +94,11 @@ impl Target for SpirV {
         Ok(translate(module, &[kernel], Extensions::default())?.requirements)
     }
 
+    fn has_sub_groups_of(&self, _size: u32) -> bool {
+        // The execution mode asks the driver for it, and the runtime asks the device before.
+        true
+    }
+
     fn names_lines(&self) -> bool {
         false
     }

@@ -1,6 +1,7 @@
 //! Which image a kernel gets, and the errors if none.
 
-use oxisycl_types::{ArgumentPart, ArgumentType};
+use oxisycl_image::StatedNeeds;
+use oxisycl_types::{ArgumentPart, ArgumentType, Aspects};
 
 use super::*;
 use crate::program::choose::fit;
@@ -271,6 +272,47 @@ fn arguments_of_image_and_program_are_compared() {
 }
 
 #[test]
+fn what_image_and_program_state_is_compared_and_held_against_the_device() {
+    let stated = StatedNeeds { aspects: Aspects::of(&[Aspect::Fp16]), group: [1, 1, 64], sub_group: 1 };
+    let stating = KernelDescriptor { stated, ..descriptor::<First>("a") };
+    let image = |change: &dyn Fn(&mut KernelEntry)| {
+        let mut image = first_image(80);
+        let kernel = &mut image.kernels[0];
+        kernel.requirements = vec!["fp16".to_owned()];
+        kernel.aspects = vec!["fp16".to_owned()];
+        (kernel.groups.local, kernel.groups.sub_group) = (stated.group, stated.sub_group);
+        change(kernel);
+        image
+    };
+    let fixture = Fixture::gpu();
+    let changes: [&dyn Fn(&mut KernelEntry); 3] =
+        [&|kernel| kernel.aspects.clear(), &|kernel| kernel.groups.local = [1, 1, 32], &|kernel| {
+            kernel.groups.sub_group = 0
+        }];
+    for change in changes {
+        let doctored = fixture.register(&[image(change)]);
+        let (code, message) = fixture.error(&stating);
+        assert_eq!(code, ErrorCode::KernelNotSupported);
+        let start = "kernel \"a\" on device \"recording device 0\": it states aspects [";
+        assert!(message.starts_with(start) && message.contains("{Fp16}, [1, 1, 64] and 1 in the program"), "{message}");
+        fixture.unregister(doctored);
+    }
+    let same = fixture.register(&[image(&|_| {})]);
+    let (_, message) = fixture.error(&descriptor::<First>("a"));
+    assert!(message.contains("but {}, [0, 0, 0] and 0 in the program"), "{message}");
+    fixture.kernel(&stating).unwrap();
+    fixture.unregister(same);
+
+    // The device has sub-groups of one work-item.
+    let eight = StatedNeeds { sub_group: 8, ..stated };
+    let _eight = fixture.register(&[image(&|kernel| kernel.groups.sub_group = 8)]);
+    let (code, message) = fixture.error(&KernelDescriptor { stated: eight, ..stating });
+    assert_eq!(code, ErrorCode::KernelNotSupported);
+    let end = "it states sub-groups of 8 work-items, and the device has those of [1]";
+    assert_eq!(message, format!("kernel \"a\" on device \"recording device 0\": {end}"));
+}
+
+#[test]
 fn a_corrupt_bundle_is_an_error_of_the_kernels_that_are_missed() {
     let fixture = Fixture::gpu();
     let mut bytes = encode_bundle(&[first_image(80)]).unwrap();
@@ -339,6 +381,7 @@ fn code_of(index: &index::Index, unit: Option<&str>) -> Result<String> {
             layout: descriptor.parameters,
             type_name: descriptor.type_name,
             arguments: None,
+            stated: descriptor.stated,
             location: None,
         }),
         unit: unit.and_then(|_| link_unit::of(entry as *const ())),

@@ -356,3 +356,28 @@ fn a_function_that_passes_its_parameters_on_stands_before_a_recorder_and_before_
     let passed = other.instructions()[0].arguments();
     assert!(passed == other.parameters());
 }
+
+#[test]
+fn stated_sizes_are_execution_modes() {
+    let context = context();
+    let modes = |attributes: &str| {
+        let begin = BEGIN.replacen('{', &format!("{attributes} {{"), 1);
+        let module =
+            translated(&context, &format!("define void @k{begin}store i64 %i, ptr %out\nret void\n}}\n")).module;
+        validated(&module);
+        let capabilities = module.capabilities.iter().filter(|capability| {
+            capability.operands == [rspirv::dr::Operand::Capability(rspirv::spirv::Capability::SubgroupDispatch)]
+        });
+        let modes = module.execution_modes.iter().map(|mode| format!("{:?}", &mode.operands[1..])).skip(1);
+        (modes.collect::<Vec<_>>(), capabilities.count())
+    };
+    assert_eq!(modes(""), (vec![], 0));
+    let (found, n_capabilities) = modes("\"nvvm.reqntid\"=\"8,4,1\" \"oxisycl-sub-group-size\"=\"16\"");
+    let [group, sub_group] = &found[..] else { panic!("{found:?}") };
+    assert!(
+        group.contains("LocalSize") && group.ends_with("LiteralBit32(8), LiteralBit32(4), LiteralBit32(1)]"),
+        "{group}"
+    );
+    assert!(sub_group.contains("SubgroupSize") && sub_group.ends_with("LiteralBit32(16)]"), "{sub_group}");
+    assert_eq!(n_capabilities, 1);
+}
