@@ -26,8 +26,9 @@ const FACTOR: usize = 32;
 const ALLOWANCE: usize = 2048;
 
 /// The errors of a decoder, all of which cases have to reach. The others are of the encoder alone.
-const REFUSALS: [&str; 16] = [
+const REFUSALS: [&str; 17] = [
     "Argument",
+    "Aspect",
     "Checksum",
     "Dimensions",
     "DuplicateKernel",
