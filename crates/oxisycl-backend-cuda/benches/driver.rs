@@ -144,6 +144,7 @@ fn kernel(device: &Arc<dyn Device>) -> Arc<dyn LoadedKernel> {
         requirements: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: Vec::new(),
         may_panic: true,
         may_print: false,
         is_paired: false,

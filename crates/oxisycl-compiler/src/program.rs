@@ -7,7 +7,8 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use oxisycl_image::{
-    DeviceImage, Form, GroupNeeds, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel,
+    DeviceImage, Form, GroupNeeds, ImageTarget, KernelEntry, PanicSite, SourceLocation, SpecializedLoad,
+    UnsupportedKernel,
 };
 use oxisycl_types::Aspect;
 
@@ -57,7 +58,7 @@ pub(crate) struct KernelCode<'c> {
 /// The decision about a kernel.
 pub(crate) enum Decision {
     /// The kernel has code.
-    Runs(KernelEntry),
+    Runs(Box<KernelEntry>),
     /// The target cannot run it.
     IsRefused(UnsupportedKernel),
 }
@@ -272,7 +273,7 @@ impl<'c, 'a> Program<'c, 'a> {
             None => {
                 let library = std::mem::take(&mut unit.dependencies).into_names();
                 let is_paired = unit.is_paired;
-                Ok(Decision::Runs(KernelEntry { is_paired, ..entry_of(kernel, findings, library) }))
+                Ok(Decision::Runs(Box::new(KernelEntry { is_paired, ..entry_of(kernel, findings, library) })))
             }
         }
     }
@@ -312,7 +313,10 @@ impl<'c, 'a> Program<'c, 'a> {
             Decision::Runs(mut kernel) => {
                 kernel.groups.static_local_bytes = static_local_bytes(self.module());
                 kernel.groups.bytes_of_element = self.unit.bytes_of_element;
-                (vec![kernel], Vec::new())
+                if matches!(self.image_target, ImageTarget::Ptx { .. }) {
+                    kernel.specialized = SpecializedLoad::find(&code);
+                }
+                (vec![*kernel], Vec::new())
             }
             Decision::IsRefused(kernel) => (Vec::new(), vec![kernel]),
         };
@@ -348,6 +352,7 @@ fn entry_of(kernel: Kernel, findings: legality::Findings, library: Vec<String>) 
         requirements: findings.requirements.into_iter().map(str::to_owned).collect(),
         library,
         arguments: kernel.arguments,
+        specialized: Vec::new(),
         may_panic: findings.may_panic,
         may_print: findings.may_print,
         is_paired: false,

@@ -1,4 +1,4 @@
-//! The bytes of a device image, version 13, and of a bundle of images. All numbers are little-endian.
+//! The bytes of a device image, version 14, and of a bundle of images. All numbers are little-endian.
 //!
 //! ```text
 //! header      magic "OXISYCLI"   version u32   number of sections u32   length of the image u64   checksum u64 (XXH3)
@@ -15,6 +15,7 @@
 //!                         has launch u32   if it is 1: line u32   column u32   file text
 //!                         symbol text   type name text   requirements count u32, texts   library count u32, texts
 //!                         arguments count u32, each: offset u64   size u64   path text   type name text
+//!                         specialized loads count u32, each: place u64   offset u64   size u64
 //! unsupported kernels     count u32, entries:
 //!                         type id [u8; 16]   form u8   dimensions u8   zero u16   type name text   reason text
 //! panic sites             count u32, entries:
@@ -36,7 +37,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub(crate) const MAGIC: [u8; 8] = *b"OXISYCLI";
 pub(crate) const BUNDLE_MAGIC: [u8; 8] = *b"OXISYCLB";
 /// Of images and bundles; also counts changes of [`oxisycl_types::DeviceLaunch`] and of the records that devices write.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 
 /// Where the checksum stands; the bytes before and after it are what it is computed of.
 pub(crate) const CHECKSUM_OFFSET: usize = 24;
@@ -45,9 +46,10 @@ const CHECKSUM_SIZE: usize = 8;
 pub(crate) const TABLE_ENTRY_SIZE: usize = 24;
 pub(crate) const SECTION_ALIGN: usize = 8;
 /// The size of a kernel entry whose texts are empty.
-pub(crate) const MIN_KERNEL_SIZE: usize = 105;
+pub(crate) const MIN_KERNEL_SIZE: usize = 109;
 /// The size of an argument whose texts are empty.
 pub(crate) const MIN_ARGUMENT_SIZE: usize = 24;
+pub(crate) const SPECIALIZED_LOAD_SIZE: usize = 24;
 pub(crate) const MIN_UNSUPPORTED_SIZE: usize = 28;
 pub(crate) const MIN_SITE_SIZE: usize = 8;
 pub(crate) const MIN_PIECE_SIZE: usize = 8;

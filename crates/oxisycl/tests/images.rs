@@ -68,6 +68,7 @@ fn entry<K: 'static>(form: Form) -> KernelEntry {
         requirements: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: Vec::new(),
         may_panic: false,
         may_print: false,
         is_paired: false,

@@ -99,6 +99,7 @@ mod tests {
             requirements: Vec::new(),
             library: Vec::new(),
             arguments: Vec::new(),
+            specialized: Vec::new(),
             may_panic: false,
             may_print: false,
             is_paired: false,

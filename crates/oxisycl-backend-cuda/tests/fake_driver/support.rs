@@ -46,6 +46,7 @@ pub(crate) fn image() -> DeviceImage {
         requirements: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: Vec::new(),
         may_panic,
         may_print: symbol == "printing",
         is_paired: false,

@@ -64,6 +64,7 @@ fn image() -> DeviceImage {
         requirements: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: Vec::new(),
         may_panic,
         may_print: false,
         is_paired: false,

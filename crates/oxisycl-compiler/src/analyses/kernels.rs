@@ -13,6 +13,7 @@ use oxisycl_types::GroupSize;
 use crate::analyses::capture_check;
 use crate::analyses::definitions::Definitions;
 use crate::analyses::source_location;
+use crate::analyses::specialized_parts;
 use crate::error::CompileError;
 use crate::kernel::{Captures, Described, Kernel};
 use crate::link::library::link_where_used;
@@ -108,6 +109,7 @@ fn with_entries<'c>(module: &Module<'c>, declared: Module<'_>) -> Result<Vec<(Ke
             )));
         }
         kernel.refused_captures = capture_check::refused(entry, &Definitions::default());
+        kernel.specialized = specialized_parts::of(entry, kernel.parameters);
         kernel.place = source_location::of_kernel(entry, &Definitions::default());
         kernel.entry = format!("oxisycl_entry.{}", kernel.symbol);
         found.push((kernel, entry));
@@ -280,6 +282,7 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
         parameters,
         type_name: type_name.to_owned(),
         arguments,
+        specialized: Vec::new(),
         launch: None,
         refused_captures: Vec::new(),
         place: None,

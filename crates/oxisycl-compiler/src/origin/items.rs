@@ -44,6 +44,11 @@ pub(crate) fn may_hold_addresses(namespaces: &[impl AsRef<str>]) -> bool {
     trusted.iter().any(|trusted| begins(trusted))
 }
 
+/// Whether a type is of the module of values that kernels may be compiled with.
+pub(crate) fn is_specialized(namespaces: &[impl AsRef<str>]) -> bool {
+    namespaces.iter().map(AsRef::as_ref).eq(SPECIALIZED.iter().copied())
+}
+
 /// The name of a function of `oxisycl-builtins` for numbers of single precision.
 pub(crate) fn single_precision(symbol: &str) -> Option<String> {
     let path = symbol.contains("oxisycl_builtins").then(|| path_in(symbol, &[Origin::Builtins]))??;

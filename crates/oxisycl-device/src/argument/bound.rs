@@ -93,7 +93,7 @@ where
 
     fn entry(&self) -> HostEntry {
         const { assert!(D >= 1 && D <= 3, "a range has 1, 2 or 3 dimensions") };
-        range_entry_with::<K, S, D>
+        range_entry_with::<K, S, Bound<K, S>, D>
     }
 
     fn form(&self) -> u32 {
@@ -109,7 +109,7 @@ where
     describes_block!();
 
     fn entry(&self) -> HostEntry {
-        single_entry_with::<K, S>
+        single_entry_with::<K, S, Bound<K, S>>
     }
 
     fn form(&self) -> u32 {
@@ -117,11 +117,13 @@ where
     }
 }
 
-/// The host entry of a kernel with arguments over a range. The kernel is the first type parameter, where the device compiler looks for captures.
+/// The host entry of a kernel with arguments over a range. The kernel is the first type parameter, where the device compiler looks for captures, and the
+/// block is the last.
 ///
 /// # Safety
 /// That of [`range_entry`](crate::range_entry) for the type `Bound<K, S>`.
-unsafe fn range_entry_with<K, S: DeviceForm, const D: usize>(
+#[expect(clippy::extra_unused_type_parameters, reason = "the device compiler finds the type of the block there")]
+unsafe fn range_entry_with<K, S: DeviceForm, B, const D: usize>(
     arguments: *const u8,
     launch: &LaunchRange,
     chunk: &HostChunk,
@@ -140,7 +142,8 @@ unsafe fn range_entry_with<K, S: DeviceForm, const D: usize>(
 ///
 /// # Safety
 /// That of [`single_entry`](crate::single_entry) for the type `Bound<K, S>`.
-unsafe fn single_entry_with<K, S: DeviceForm>(arguments: *const u8, _launch: &LaunchRange, _chunk: &HostChunk)
+#[expect(clippy::extra_unused_type_parameters, reason = "the device compiler finds the type of the block there")]
+unsafe fn single_entry_with<K, S: DeviceForm, B>(arguments: *const u8, _launch: &LaunchRange, _chunk: &HostChunk)
 where
     K: for<'k> Fn(Single<'k>, S::Value<'k>) + Copy,
 {

@@ -19,6 +19,7 @@ fn kernel(symbol: &str, type_id: u8, form: Form) -> KernelEntry {
         requirements: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: Vec::new(),
         may_panic: false,
         may_print: false,
         is_paired: false,
@@ -241,13 +242,13 @@ fn what_is_wrong_with_a_bundle_is_told() {
     );
     let mut old = bundle;
     old[8] = 1;
-    assert_eq!(message(&old), "device image: expected format version 13, found 1");
+    assert_eq!(message(&old), "device image: expected format version 14, found 1");
 }
 
 #[test]
-fn the_bytes_of_version_thirteen_are_fixed() {
+fn the_bytes_of_version_fourteen_are_fixed() {
     let bytes = encode(&empty()).unwrap();
-    let mut expected = b"OXISYCLI\x0d\0\0\0\x06\0\0\0".to_vec();
+    let mut expected = b"OXISYCLI\x0e\0\0\0\x06\0\0\0".to_vec();
     // Length and checksum, which `reseal` fills in.
     expected.extend([0; 16]);
     for (kind, offset, length) in
@@ -264,7 +265,7 @@ fn the_bytes_of_version_thirteen_are_fixed() {
     assert_eq!(bytes, expected);
     assert_eq!(
         checksum(&encode(&sample()).unwrap()),
-        13083895333634623882,
+        6427949751468753669,
         "the format changed: it needs another version"
     );
 }
@@ -376,7 +377,7 @@ fn every_part_has_its_message() {
     let first_kernel = kernels + 4;
     for (offset, replacement, expected) in [
         (0, &b"\x7fELF"[..], "expected it to begin with \"OXISYCLI\", found \"\\x7fELFYCLI\"".to_owned()),
-        (8, &[1], "expected format version 13, found 1".to_owned()),
+        (8, &[1], "expected format version 14, found 1".to_owned()),
         (12, &[5], "header: expected 6 at offset 12, found 5".to_owned()),
         (entry, &[9], format!("section table: expected 1 at offset {entry}, found 9")),
         (entry + 4, &[1], format!("section table: expected 0 at offset {}, found 1", entry + 4)),

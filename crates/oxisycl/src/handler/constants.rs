@@ -15,6 +15,8 @@ use crate::{DeviceCopyable, Error, Result};
 #[derive(Default)]
 pub(super) struct Constants {
     known: Vec<Known>,
+    /// Whether the kernel gets a value without a name.
+    has_unnamed: bool,
 }
 
 /// A constant that the group has set or read.
@@ -26,6 +28,11 @@ struct Known {
 }
 
 impl Constants {
+    /// Whether the values that a kernel of the group gets are all of constants with names, which do not change with each launch.
+    pub(super) fn are_named(&self) -> bool {
+        !self.known.is_empty() && !self.has_unnamed
+    }
+
     fn entry(&mut self, id: usize) -> &mut Known {
         let position = self.known.iter().position(|known| known.id == id).unwrap_or_else(|| {
             self.known.push(Known { id, value: None, is_read: false });
@@ -92,7 +99,8 @@ fn value_of<T: DeviceCopyable>(id: &'static SpecId<T>) -> T {
 }
 
 impl<'cg, T: DeviceCopyable> Deconstruct<Handler<'cg>> for SpecializedArgument<T> {
-    unsafe fn deconstruct(self, _cg: &mut Handler<'cg>) -> Result<Specialized<T>, ArgumentError> {
+    unsafe fn deconstruct(self, cg: &mut Handler<'cg>) -> Result<Specialized<T>, ArgumentError> {
+        cg.constants.has_unnamed = true;
         Ok(Specialized::of(self.0))
     }
 }

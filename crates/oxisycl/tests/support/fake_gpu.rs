@@ -8,7 +8,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use oxisycl::prelude::*;
-use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, encode_bundle};
+use oxisycl_image::{
+    DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, SpecializedLoad, encode_bundle,
+};
 use oxisycl_runtime::program::{__oxisycl_register_images, KernelKey};
 
 /// A folder with the driver, of one test alone: others may run at the same time.
@@ -44,13 +46,16 @@ impl Drop for Driver {
     }
 }
 
-/// Gives a closure the signature of a kernel without captures, and registers an image in which it is the driver's kernel of that name. The
-/// image's code begins with `remark`, a line that tells the driver what to do when it compiles it.
+/// Gives a closure the signature of a kernel, and registers an image in which it is the driver's kernel of that name. The
+/// image's code begins with `remark`: a line that tells the driver what to do when it compiles it, or loads of specialization constants.
 pub(crate) fn kernel<K>(symbol: &str, remark: &str, kernel: K) -> K
 where
     K: for<'wi> Fn(Item<'wi, 1>) + Copy + Send + Sync + 'static,
 {
     let form = Form::Range(1);
+    let code = format!(
+        "{remark}\n.version 7.0\n.target sm_70\n.address_size 64\n.visible .entry {symbol}(.param .b8 launch[104])\n"
+    );
     let entry = KernelEntry {
         symbol: symbol.to_owned(),
         type_id: KernelKey::new(TypeId::of::<K>(), form).type_id,
@@ -62,15 +67,13 @@ where
         requirements: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: SpecializedLoad::find(code.as_bytes()),
         may_panic: false,
         may_print: false,
         is_paired: false,
         has_unbounded_stack: false,
         groups: oxisycl_image::GroupNeeds::default(),
     };
-    let code = format!(
-        "{remark}\n.version 7.0\n.target sm_70\n.address_size 64\n.visible .entry {symbol}(.param .b8 launch[104])\n"
-    );
     let image = DeviceImage {
         target: ImageTarget::Ptx { sm: 70 },
         kernels: vec![entry],
