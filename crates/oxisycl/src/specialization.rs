@@ -7,7 +7,7 @@
 //! static RADIUS: SpecId<usize> = SpecId::new(1);
 //!
 //! # fn main() -> oxisycl::Result {
-//! let (numbers, sums) = (Buffer::from_vec(vec![1, 2, 3, 4, 5])?, Buffer::uninit(5)?);
+//! let (numbers, sums) = (Buffer::from_vec(vec![1, 2, 3, 4, 5])?, Buffer::<i32, 1>::uninit(5)?);
 //! Queue::default()?.submit(|cg| {
 //!     cg.set_constant(&RADIUS, 2)?;
 //!     let radius = cg.constant(&RADIUS);
