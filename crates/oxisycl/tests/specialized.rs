@@ -13,15 +13,16 @@ mod support;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use oxisycl::argument::{Bound, Sent, SpecializedArgument, list, specialized};
 use oxisycl::observe::counters;
 use oxisycl::prelude::*;
 use oxisycl::specialization::SpecId;
 use oxisycl::usm::UsmPointer;
 use oxisycl::{BackendKind, Result};
-use oxisycl_image::SpecializedLoad;
+use oxisycl_image::{Argument, SpecializedLoad};
 
 use child_process::{role, run};
-use fake_gpu::{Driver, kernel};
+use fake_gpu::{Driver, kernel, register};
 use support::watchdog;
 
 /// What this program does when one of its tests starts it again.
@@ -32,6 +33,7 @@ fn child() {
         None => {}
         Some("named") => named_constants(),
         Some("threads") => two_values_on_four_threads(),
+        Some("unnamed") => values_without_a_name(),
         Some("busy") => a_busy_device(),
         Some("off") => nothing_is_compiled(),
         Some(other) => panic!("no role {other}"),
@@ -122,6 +124,55 @@ fn two_values_on_four_threads() {
     check(&queue, Some([3, 1]));
     check(&queue, Some([4, 1]));
     assert_eq!(counters().specialized_kernels, 2);
+}
+
+#[test]
+fn values_without_a_name_are_compiled_when_they_come_again() {
+    with_driver("unnamed", &[]);
+}
+
+/// What the kernel without captures is passed.
+type Passed = (UsmPointer<u32>, SpecializedArgument<[u32; 2]>);
+
+/// Registers an image for the kernel.
+fn register_passed<K>(_: K)
+where
+    K: Fn(Item<'_, 1>, (UsmPointer<u32>, [u32; 2])) + 'static,
+{
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        let name = std::any::type_name::<K>();
+        let arguments = Argument::list(Bound::<K, Sent<Passed>>::TYPE);
+        assert_eq!(arguments, list::<Passed>(), "the kernel captures nothing");
+        register::<Bound<K, Sent<Passed>>>("affine", &loads("%r1"), name, arguments);
+    });
+}
+
+fn values_without_a_name() {
+    let queue = gpu_queue();
+    let mut numbers = queue.malloc_shared::<u32>(4).unwrap();
+    let mut launch = |factor: u32, is_named: bool| {
+        numbers.copy_from_slice(&queue, &[1, 2, 3, 4]).unwrap();
+        let event = queue.submit(|cg| {
+            if is_named {
+                // It is passed beside the value without a name.
+                let _ = cg.constant(&FACTORS);
+            }
+            let kernel = |_: Item<'_, 1>, passed: (UsmPointer<u32>, [u32; 2])| _ = std::hint::black_box(passed);
+            register_passed(kernel);
+            cg.parallel_for_with(4, (numbers.pointer(), specialized([factor, 1])), kernel)
+        });
+        event.unwrap().wait().unwrap();
+        let expected: Vec<u32> = (0..4).map(|i| (i + 1) * factor + 1 + i).collect();
+        assert_eq!(numbers.to_vec(&queue).unwrap(), expected);
+        (counters().specialized_kernels, counters().unspecialized_launches)
+    };
+    assert_eq!(launch(2, false), (0, 1));
+    // A constant of the group makes no difference.
+    assert_eq!(launch(3, true), (0, 2));
+    assert_eq!(launch(2, false), (1, 2));
+    assert_eq!(launch(2, true), (1, 2));
+    assert_eq!(launch(3, true), (2, 2));
 }
 
 #[test]
