@@ -44,6 +44,11 @@ impl Case {
         Self { peer: Peer::Own("small and 3 us", peer), ..self }
     }
 
+    /// Of a kernel with a number that is known when the driver compiles it, beside another form of the same.
+    const fn beside_form(self, label: &'static str, peer: &'static str) -> Self {
+        Self { peer: Peer::Own(label, peer), ..self }
+    }
+
     /// Of what batching must not make worse.
     const fn beside_unbatched(self, peer: &'static str) -> Self {
         Self { peer: Peer::Own("unbatched", peer), ..self }
@@ -59,6 +64,13 @@ pub(crate) const LATENCY: [&str; 2] = ["gpu.latency.batching", "gpu.latency.unba
 pub(crate) const STARTED: [&str; 2] = ["gpu.started", "gpu.started.unbatched"];
 /// Launches with arguments of 4 KiB, and with small ones and 3 us more for each.
 pub(crate) const BLOCK4K: [&str; 2] = ["gpu.block4k", "gpu.block4k.small"];
+
+/// A stencil whose radius is a specialization constant, and one whose radius is a const parameter.
+pub(crate) const SPECIALISED: [&str; 2] = ["gpu.specialised", "gpu.specialised.const"];
+/// The first again, and one whose radius is a plain argument.
+pub(crate) const SPECIALISED_GAIN: [&str; 2] = ["gpu.specialised.gain", "gpu.specialised.plain"];
+/// A launch with a specialization constant, and one with a plain argument and 30 ns more.
+pub(crate) const SPECIALISED_HIT: [&str; 2] = ["gpu.specialised.hit", "gpu.specialised.hit.plain"];
 
 /// Of 2^27 numbers, and the geometric mean over 2^20 to 2^27.
 pub(crate) const SUMS: [&str; 2] = ["gpu.sum.f64", "gpu.sum.f64.mean"];
@@ -87,6 +99,9 @@ pub(crate) const CASES: &[Case] = &[
     Case::new(LAUNCH, "us", false, 1.12),
     Case::new("gpu.launch.out_of_order", "us", false, 1.5).beside_launches(),
     Case::new(BLOCK4K[0], "us", false, 1.0).beside_small(BLOCK4K[1]),
+    Case::new(SPECIALISED[0], "us", false, 1.11).beside_form("const", SPECIALISED[1]),
+    Case::new(SPECIALISED_GAIN[0], "us", false, 0.80).beside_form("plain", SPECIALISED_GAIN[1]),
+    Case::new(SPECIALISED_HIT[0], "us", false, 1.0).beside_form("plain and 30 ns", SPECIALISED_HIT[1]),
     Case::new("gpu.chain", "us", false, 1.18).beside_launches(),
     Case::new(TINY, "us", false, 0.40),
     Case::new(TINY_GRAPH, "us", false, 1.25),

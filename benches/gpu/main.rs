@@ -18,6 +18,7 @@ mod launches;
 #[path = "../random.rs"]
 mod random;
 mod reductions;
+mod specialised;
 #[path = "../verdict.rs"]
 #[expect(dead_code, reason = "some figures have no bar in the other benchmarks")]
 mod verdict;
@@ -221,6 +222,7 @@ fn measure(device: &Device, options: &Options) -> Result<BTreeMap<&'static str, 
     groups::measure(device, &mut measured)?;
     reductions::measure(device, &mut measured)?;
     launches::measure(device, &mut measured)?;
+    specialised::measure(device, &mut measured)?;
     copies(device, &mut measured)?;
     Ok(measured.figures)
 }

@@ -28,6 +28,13 @@ impl<'k> Captures<'k> {
     pub fn of<K: Copy + Send + Sync>(kernel: &'k K) -> Self {
         Self { source: (&raw const *kernel).cast(), layout: Layout::new::<K>(), kernel: PhantomData }
     }
+
+    /// The bytes. Those of padding have no values.
+    #[inline]
+    pub fn bytes(&self) -> &'k [MaybeUninit<u8>] {
+        // SAFETY: `of` took the address of a value of this size, which is borrowed for `'k`.
+        unsafe { std::slice::from_raw_parts(self.source.cast(), self.layout.size()) }
+    }
 }
 
 /// An owned copy of one value of a kernel type, type-erased.

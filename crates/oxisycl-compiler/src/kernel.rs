@@ -30,6 +30,8 @@ pub(crate) struct Kernel {
     pub(crate) type_name: String,
     /// What its block consists of; empty if it has no arguments beside its captures.
     pub(crate) arguments: Vec<Argument>,
+    /// The parts of its block that a launch may fix: offset and size of each.
+    pub(crate) specialized: Vec<(usize, usize)>,
     /// The place of its launch, if it is a single one and known.
     pub(crate) launch: Option<Launch>,
     /// The captures for which it must stay on the host.
@@ -53,6 +55,7 @@ impl Kernel {
             parameters: ParameterLayout { size, align: 8 },
             type_name: "app::k".to_owned(),
             arguments: Vec::new(),
+            specialized: Vec::new(),
             launch: None,
             refused_captures: Vec::new(),
             place: None,

@@ -17,7 +17,7 @@ use crate::passes::{
     address_spaces, arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks,
     cpu_features, early_exits, early_return, fast_math, float_atomics, float_policy, formatting_depth, frames,
     idle_barriers, int128, libcalls, native, negations, panics, private_atomics, private_memory, recursion,
-    strip_host_abi, thread_coarsening, unrolling, x86,
+    specialization, strip_host_abi, thread_coarsening, unrolling, x86,
 };
 use crate::unit::Unit;
 use crate::{kernel, llvm};
@@ -252,6 +252,12 @@ pub(crate) const PASSES: &[Pass] = &[
         address_spaces::lower(&unit.module);
     })
     .on(&[Nvptx, Amdgcn]),
+    // Last, so that no pass joins such loads, and all before it know what they load.
+    Pass::fallible("specialization", Legalize, |unit| match (unit.function, &unit.kernel) {
+        (Some(function), Some(kernel)) => specialization::mark_loads(&unit.module, function, &kernel.specialized),
+        _ => Ok(()),
+    })
+    .on(&[Nvptx]),
     Pass::new("negations", Legalize, |unit| negations::select_by_the_condition(&unit.module))
         .on(&[Nvptx, Amdgcn])
         .when(|_| is_worked_around(&NEGATED_CONDITIONS)),

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use oxisycl_image::{
-    DeviceImage, Form, GroupNeeds, ImageTarget, KernelEntry, PanicSite, SourceLocation, UnsupportedKernel,
+    DeviceImage, Form, GroupNeeds, ImageTarget, KernelEntry, PanicSite, SourceLocation, SpecializedLoad,
+    UnsupportedKernel,
 };
 use oxisycl_types::Aspect;
 
@@ -314,6 +315,9 @@ impl<'c, 'a> Program<'c, 'a> {
             Decision::Runs(mut kernel) => {
                 kernel.groups.static_local_bytes = static_local_bytes(self.module());
                 kernel.groups.bytes_of_element = self.unit.bytes_of_element;
+                if matches!(self.image_target, ImageTarget::Ptx { .. }) {
+                    kernel.specialized = SpecializedLoad::find(&code);
+                }
                 (vec![*kernel], Vec::new())
             }
             Decision::IsRefused(kernel) => (Vec::new(), vec![kernel]),
@@ -372,6 +376,7 @@ fn entry_of(kernel: Kernel, findings: legality::Findings, library: Vec<String>) 
         unstated: Vec::new(),
         library,
         arguments: kernel.arguments,
+        specialized: Vec::new(),
         may_panic: findings.may_panic,
         may_print: findings.may_print,
         is_paired: false,

@@ -5,11 +5,12 @@
 
 use crate::format::{
     BUNDLE_ENTRY_SIZE, BUNDLE_MAGIC, FORM_GROUP, FORM_RANGE, FORM_SINGLE, HEADER_SIZE, MAGIC, MIN_ARGUMENT_SIZE,
-    MIN_KERNEL_SIZE, MIN_UNSUPPORTED_SIZE, SECTION_ALIGN, Section, TABLE_ENTRY_SIZE, VERSION, checksum,
+    MIN_KERNEL_SIZE, MIN_UNSUPPORTED_SIZE, SECTION_ALIGN, SPECIALIZED_LOAD_SIZE, Section, TABLE_ENTRY_SIZE, VERSION,
+    checksum,
 };
 use crate::reader::Reader;
 use crate::{
-    Argument, DeviceImage, Form, GroupNeeds, ImageError, KernelEntry, ParameterLayout, SourceLocation,
+    Argument, DeviceImage, Form, GroupNeeds, ImageError, KernelEntry, ParameterLayout, SourceLocation, SpecializedLoad,
     UnsupportedKernel,
 };
 
@@ -185,6 +186,11 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
     let unstated = section.texts()?;
     let library = section.texts()?;
     let arguments = read_arguments(section)?;
+    let n_loads = section.count(SPECIALIZED_LOAD_SIZE)?;
+    let load = |_| {
+        Ok::<_, ImageError>(SpecializedLoad { place: section.size()?, offset: section.size()?, size: section.size()? })
+    };
+    let specialized = (0..n_loads).map(load).collect::<Result<_, ImageError>>()?;
     let parameters = ParameterLayout { size, align };
     Ok(KernelEntry {
         symbol,
@@ -199,6 +205,7 @@ fn read_kernel(section: &mut Reader<'_>) -> Result<KernelEntry, ImageError> {
         unstated,
         library,
         arguments,
+        specialized,
         may_panic,
         may_print,
         is_paired,

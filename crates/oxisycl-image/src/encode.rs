@@ -8,7 +8,7 @@ use crate::format::{
 };
 use crate::{
     ArgumentFormat, DeviceImage, Form, FormatAlignment, FormatCount, FormatTrait, GroupNeeds, ImageError, KernelEntry,
-    MessagePiece, PanicSite, SourceLocation, UnsupportedKernel,
+    MessagePiece, PanicSite, SourceLocation, SpecializedLoad, UnsupportedKernel,
 };
 
 /// The bytes of an image. Equal images give equal bytes, on every machine.
@@ -114,6 +114,10 @@ fn kernels(kernels: &[KernelEntry]) -> Result<Vec<u8>, ImageError> {
             section.u64(argument.size as u64);
             section.text("path of an argument", &argument.path)?;
             section.text("type name of an argument", &argument.type_name)?;
+        }
+        section.length("specialized loads", kernel.specialized.len())?;
+        for SpecializedLoad { place, offset, size } in &kernel.specialized {
+            [place, offset, size].into_iter().for_each(|number| section.u64(*number as u64));
         }
     }
     Ok(section.0)

@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::{Argument, GroupNeeds, ImageTarget, ParameterLayout, TargetError};
+use crate::{Argument, GroupNeeds, ImageTarget, ParameterLayout, SpecializedLoad, TargetError};
 
 /// Why bytes are not a device image, or a device image cannot be encoded.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -122,6 +122,13 @@ pub enum ImageError {
         /// The size of the argument block, in bytes.
         size: usize,
     },
+    /// A load of a specialization constant is not inside the kernel's argument block, or its place in the code is no such load.
+    Specialized {
+        /// The kernel's symbol.
+        symbol: String,
+        /// The load.
+        load: SpecializedLoad,
+    },
     /// Two kernels have the same symbol.
     DuplicateSymbol {
         /// The symbol.
@@ -205,6 +212,12 @@ impl fmt::Display for ImageError {
                 write!(
                     f,
                     "kernel {symbol:?}: expected an argument inside the {size} bytes of its block, found {argument}"
+                )
+            }
+            Self::Specialized { symbol, load: SpecializedLoad { place, offset, size } } => {
+                write!(
+                    f,
+                    "kernel {symbol:?}: expected a load of {size} bytes at {offset} of its block in the code at {place}, found none"
                 )
             }
             Self::DuplicateSymbol { symbol } => {

@@ -16,6 +16,7 @@
 //!                         symbol text   type name text   requirements count u32, texts
 //!                         stated aspects count u32, texts   unstated count u32, texts   library count u32, texts
 //!                         arguments count u32, each: offset u64   size u64   path text   type name text
+//!                         specialized loads count u32, each: place u64   offset u64   size u64
 //! unsupported kernels     count u32, entries:
 //!                         type id [u8; 16]   form u8   dimensions u8   zero u16   type name text   reason text
 //! panic sites             count u32, entries:
@@ -46,9 +47,10 @@ const CHECKSUM_SIZE: usize = 8;
 pub(crate) const TABLE_ENTRY_SIZE: usize = 24;
 pub(crate) const SECTION_ALIGN: usize = 8;
 /// The size of a kernel entry whose texts are empty.
-pub(crate) const MIN_KERNEL_SIZE: usize = 113;
+pub(crate) const MIN_KERNEL_SIZE: usize = 117;
 /// The size of an argument whose texts are empty.
 pub(crate) const MIN_ARGUMENT_SIZE: usize = 24;
+pub(crate) const SPECIALIZED_LOAD_SIZE: usize = 24;
 pub(crate) const MIN_UNSUPPORTED_SIZE: usize = 28;
 pub(crate) const MIN_SITE_SIZE: usize = 8;
 pub(crate) const MIN_PIECE_SIZE: usize = 8;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{Argument, Form, GroupNeeds, ImageError, ImageTarget, PanicSite, ParameterLayout};
+use crate::{Argument, Form, GroupNeeds, ImageError, ImageTarget, PanicSite, ParameterLayout, SpecializedLoad};
 
 /// Compiled kernels of one link unit for one target, with what the runtime has to know to launch them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +50,8 @@ pub struct KernelEntry {
     pub library: Vec<String>,
     /// What the argument block consists of, in the order of declaration. Empty if the kernel has no arguments beside its captures.
     pub arguments: Vec<Argument>,
+    /// The loads of its code that a variant for known values does without, in the order of their places.
+    pub specialized: Vec<SpecializedLoad>,
     /// Whether it can write a panic record.
     pub may_panic: bool,
     /// Whether it can print, and so needs a print buffer.
@@ -102,6 +104,9 @@ impl DeviceImage {
         let mut kernels = HashMap::new();
         for kernel in &self.kernels {
             kernel.verify()?;
+            if let Some(load) = kernel.wrong_load(&self.target, &self.code) {
+                return Err(ImageError::Specialized { symbol: kernel.symbol.clone(), load });
+            }
             if !symbols.insert(kernel.symbol.as_str()) {
                 return Err(ImageError::DuplicateSymbol { symbol: kernel.symbol.clone() });
             }
@@ -205,6 +210,7 @@ mod tests {
             unstated: Vec::new(),
             library: Vec::new(),
             arguments: Vec::new(),
+            specialized: Vec::new(),
             may_panic: false,
             may_print: false,
             is_paired: false,

@@ -17,6 +17,7 @@ mod message;
 mod panic_site;
 mod print_buffer;
 mod reader;
+mod specialized;
 mod target;
 
 pub use argument::{Argument, ArgumentList, PartName};
@@ -32,4 +33,5 @@ pub use panic_site::{
     ArgumentFormat, ArgumentKind, FormatAlignment, FormatCount, FormatTrait, MessagePiece, PanicSite,
 };
 pub use print_buffer::{Printed, read_print_buffer};
+pub use specialized::SpecializedLoad;
 pub use target::{ImageTarget, TargetError};

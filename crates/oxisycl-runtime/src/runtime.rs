@@ -86,6 +86,7 @@ impl Runtime {
             program::programs().use_disk_cache(cache);
         }
         program::programs().limit_compiling(program::compile_limit_from_env()?);
+        program::programs().specialize(program::specialize_from_env()?);
         fork::watch();
         process_end::watch(process_end::Settings::from_env()?);
         set_in_kernel(wiring.in_kernel);

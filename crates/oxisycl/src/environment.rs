@@ -3,7 +3,7 @@
 use std::env;
 
 /// All settings of the runtime and its backends; the book's page on settings says what each does.
-const KNOWN: [&str; 18] = [
+const KNOWN: [&str; 19] = [
     "OXISYCL_BATCHING",
     "OXISYCL_CACHE_DIR",
     "OXISYCL_CACHE_SIZE",
@@ -20,6 +20,7 @@ const KNOWN: [&str; 18] = [
     "OXISYCL_SIMULATED_FAULTS",
     "OXISYCL_SIMULATED_LATENCY_US",
     "OXISYCL_SIMULATED_MEMORY",
+    "OXISYCL_SPECIALIZE",
     "OXISYCL_TARGETS",
     "OXISYCL_TRACE",
 ];

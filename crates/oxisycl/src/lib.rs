@@ -47,6 +47,7 @@ mod queue;
 pub mod selector;
 #[cfg(feature = "simulated")]
 pub mod simulated;
+pub mod specialization;
 pub mod usm;
 mod wiring;
 

@@ -71,6 +71,7 @@ fn entry<K: 'static>(form: Form) -> KernelEntry {
         unstated: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: Vec::new(),
         may_panic: false,
         may_print: false,
         is_paired: false,

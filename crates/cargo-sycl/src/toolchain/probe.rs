@@ -153,6 +153,7 @@ mod tests {
             unstated: Vec::new(),
             library: Vec::new(),
             arguments: Vec::new(),
+            specialized: Vec::new(),
             may_panic: false,
             may_print: false,
             is_paired: false,

@@ -344,6 +344,7 @@ pub(super) mod tests {
                 unstated: Vec::new(),
                 library: vec!["core::num::dec2flt".to_owned(), "sinf".to_owned()],
                 arguments: vec![Argument { path: "1.x".to_owned(), type_name: "f32".to_owned(), offset: 8, size: 4 }],
+                specialized: Vec::new(),
                 may_panic: false,
                 may_print: false,
                 is_paired: true,

@@ -22,4 +22,5 @@ mod ptx_thread;
 mod ptxas;
 mod recursion;
 mod refusals;
+mod specialized;
 mod targets;

@@ -48,6 +48,7 @@ pub(crate) fn image() -> DeviceImage {
         unstated: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: Vec::new(),
         may_panic,
         may_print: symbol == "printing",
         is_paired: false,

@@ -66,6 +66,7 @@ fn image() -> DeviceImage {
         unstated: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: Vec::new(),
         may_panic,
         may_print: false,
         is_paired: false,

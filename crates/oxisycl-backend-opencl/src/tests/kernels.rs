@@ -42,6 +42,7 @@ pub(super) fn kernel(device: &Arc<dyn Device>, symbol: &str) -> Arc<dyn LoadedKe
         groups: oxisycl_image::GroupNeeds::default(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: Vec::new(),
     };
     let image = DeviceImage {
         target: ImageTarget::SpirV { major: 1, minor: 2 },

@@ -118,6 +118,7 @@ pub(crate) fn image() -> DeviceImage {
         groups: oxisycl_image::GroupNeeds::default(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: Vec::new(),
     };
     let site = |text: &str| PanicSite {
         location: Some(location.clone()),

@@ -207,7 +207,7 @@ fn is_trusted(node: Node<'_>) -> bool {
 }
 
 /// The names of the namespaces that a type is in, the crate's first.
-fn namespaces(node: Node<'_>) -> Vec<String> {
+pub(crate) fn namespaces(node: Node<'_>) -> Vec<String> {
     let mut names = Vec::new();
     let mut scope = node.scope();
     while let Some(namespace) = scope.filter(|scope| scope.kind() == NodeKind::Namespace) {

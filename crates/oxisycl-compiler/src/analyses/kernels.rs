@@ -13,6 +13,7 @@ use oxisycl_types::{Aspects, GroupSize};
 use crate::analyses::capture_check;
 use crate::analyses::definitions::Definitions;
 use crate::analyses::source_location;
+use crate::analyses::specialized_parts;
 use crate::error::CompileError;
 use crate::kernel::{Captures, Described, Elsewhere, Found, Kernel};
 use crate::link::library::link_where_used;
@@ -120,6 +121,7 @@ fn with_entries<'c>(
         kernel.launch = launch::of(global, &Definitions::default());
         let entry = returned(module, &methods[ENTRY])?;
         kernel.refused_captures = capture_check::refused(entry, &Definitions::default());
+        kernel.specialized = specialized_parts::of(entry, kernel.parameters);
         kernel.place = source_location::of_kernel(entry, &Definitions::default());
         kernel.entry = format!("oxisycl_entry.{}", kernel.symbol);
         let symbols = methods.into_iter().chain([entry.name().to_owned()]).collect();
@@ -317,6 +319,7 @@ fn describe(evaluated: &Module<'_>, methods: &Methods) -> Result<Kernel, Compile
         parameters,
         type_name: type_name.to_owned(),
         arguments,
+        specialized: Vec::new(),
         launch: None,
         refused_captures: Vec::new(),
         place: None,

@@ -10,5 +10,6 @@ pub(crate) mod legality;
 pub(crate) mod open_loops;
 pub(crate) mod references;
 pub(crate) mod source_location;
+pub(crate) mod specialized_parts;
 pub(crate) mod stack;
 pub(crate) mod uniformity;

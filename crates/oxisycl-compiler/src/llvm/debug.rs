@@ -39,10 +39,12 @@ pub(crate) enum NodeKind {
 
 /// The DWARF tags that the compiler uses.
 pub(crate) mod tag {
+    pub(crate) const ARRAY: u16 = 0x01;
     pub(crate) const ENUMERATION: u16 = 0x04;
     pub(crate) const MEMBER: u16 = 0x0D;
     pub(crate) const POINTER: u16 = 0x0F;
     pub(crate) const REFERENCE: u16 = 0x10;
+    pub(crate) const STRUCTURE: u16 = 0x13;
     pub(crate) const RVALUE_REFERENCE: u16 = 0x42;
 }
 
@@ -198,6 +200,11 @@ impl<'c> Node<'c> {
     /// The size of a type in bits.
     pub(crate) fn size_in_bits(self) -> u64 {
         unsafe { (ll().LLVMDITypeGetSizeInBits)(self.metadata) }
+    }
+
+    /// The offset of a member in bits.
+    pub(crate) fn offset_in_bits(self) -> u64 {
+        unsafe { (ll().LLVMDITypeGetOffsetInBits)(self.metadata) }
     }
 }
 

@@ -141,6 +141,7 @@ functions! {
     LLVMGetMDString(*mut Value, *mut c_uint) -> *const c_char;
     LLVMGetMDNodeNumOperands(*mut Value) -> c_uint;
     LLVMGetMDNodeOperands(*mut Value, *mut *mut Value);
+    LLVMDITypeGetOffsetInBits(*mut c_void) -> u64;
     LLVMDITypeGetSizeInBits(*mut c_void) -> u64;
     LLVMDIFileGetDirectory(*mut c_void, *mut c_uint) -> *const c_char;
     LLVMDIFileGetFilename(*mut c_void, *mut c_uint) -> *const c_char;

@@ -21,13 +21,17 @@ pub(crate) fn describes_kernel(symbol: &str) -> bool {
         && path(symbol).contains(" as oxisycl_device::kernel::DescribeKernel>::")
 }
 
+/// The module of values that kernels may be compiled with.
+const SPECIALIZED: &[&str] = &["oxisycl_device", "argument", "specialized"];
+
 /// Modules whose types may hold raw pointers. A user's module with the same path gains nothing. Rust's compiler keeps raw pointers of safe
 /// code from kernels, and references are refused there as anywhere.
 pub(crate) fn may_hold_addresses(namespaces: &[impl AsRef<str>]) -> bool {
-    let trusted: [&[&str]; 7] = [
+    let trusted: [&[&str]; 8] = [
         &["oxisycl_device", "accessor"],
         &["oxisycl_device", "argument", "bits"],
         &["oxisycl_device", "argument", "memory"],
+        SPECIALIZED,
         &["oxisycl_device", "chunks"],
         &["oxisycl_device", "group", "reduction", "target"],
         &["oxisycl_device", "multi_ptr"],
@@ -38,6 +42,11 @@ pub(crate) fn may_hold_addresses(namespaces: &[impl AsRef<str>]) -> bool {
             && trusted.iter().zip(namespaces).all(|(trusted, namespace)| *trusted == namespace.as_ref())
     };
     trusted.iter().any(|trusted| begins(trusted))
+}
+
+/// Whether a type is of the module of values that kernels may be compiled with.
+pub(crate) fn is_specialized(namespaces: &[impl AsRef<str>]) -> bool {
+    namespaces.iter().map(AsRef::as_ref).eq(SPECIALIZED.iter().copied())
 }
 
 /// The name of a function of `oxisycl-builtins` for numbers of single precision.
@@ -273,7 +282,14 @@ mod tests {
         assert!(may_hold_addresses(&["oxisycl_device", "accessor"]));
         assert!(may_hold_addresses(&["oxisycl", "usm", "inner"]));
         assert!(may_hold_addresses(&["oxisycl_device", "group", "reduction", "target"]));
-        for other in [&["oxisycl_device"][..], &["oxisycl_device", "group"], &["app", "oxisycl", "usm"], &[]] {
+        assert!(may_hold_addresses(&["oxisycl_device", "argument", "specialized"]));
+        for other in [
+            &["oxisycl_device"][..],
+            &["app", "argument", "specialized"],
+            &["oxisycl_device", "group"],
+            &["app", "oxisycl", "usm"],
+            &[],
+        ] {
             assert!(!may_hold_addresses(other), "{other:?}");
         }
     }

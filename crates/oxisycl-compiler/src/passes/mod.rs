@@ -31,6 +31,7 @@ pub(crate) mod panics;
 pub(crate) mod private_atomics;
 pub(crate) mod private_memory;
 pub(crate) mod recursion;
+pub(crate) mod specialization;
 #[cfg(test)]
 mod spoofed_tests;
 pub(crate) mod strip_host_abi;

@@ -102,7 +102,7 @@ where
 
     fn entry(&self) -> HostEntry {
         const { assert!(D >= 1 && D <= 3, "a range has 1, 2 or 3 dimensions") };
-        range_entry_with::<K, S, R, D>
+        range_entry_with::<K, S, R, Bound<K, S>, D>
     }
 
     fn form(&self) -> u32 {
@@ -118,7 +118,7 @@ where
     describes_block!();
 
     fn entry(&self) -> HostEntry {
-        single_entry_with::<K, S, R>
+        single_entry_with::<K, S, R, Bound<K, S>>
     }
 
     fn form(&self) -> u32 {
@@ -126,16 +126,16 @@ where
     }
 }
 
-/// The host entry of a kernel with arguments over a range. The kernel is the first type parameter, where the device compiler looks for captures. There is
-/// one for each `R`, since kernels have entries of their own.
+/// The host entry of a kernel with arguments over a range. The kernel is the first type parameter, where the device compiler looks for captures, and the
+/// block is the last. There is one for each `R`, since kernels have entries of their own.
 ///
 /// # Safety
 /// That of [`range_entry`](crate::range_entry) for the type `Bound<K, S>`.
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "kernels that state different things have entries of their own"
+    reason = "what is stated, and where the device compiler finds the block's type"
 )]
-unsafe fn range_entry_with<K, S: DeviceForm, R: States, const D: usize>(
+unsafe fn range_entry_with<K, S: DeviceForm, R: States, B, const D: usize>(
     arguments: *const u8,
     launch: &LaunchRange,
     chunk: &HostChunk,
@@ -156,9 +156,9 @@ unsafe fn range_entry_with<K, S: DeviceForm, R: States, const D: usize>(
 /// That of [`single_entry`](crate::single_entry) for the type `Bound<K, S>`.
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "kernels that state different things have entries of their own"
+    reason = "what is stated, and where the device compiler finds the block's type"
 )]
-unsafe fn single_entry_with<K, S: DeviceForm, R: States>(
+unsafe fn single_entry_with<K, S: DeviceForm, R: States, B>(
     arguments: *const u8,
     _launch: &LaunchRange,
     _chunk: &HostChunk,

@@ -27,6 +27,7 @@
 //! | `String`, `Box<str>`, `Arc<str>` | `&str` |
 //! | `Box<T>`, `Arc<T>` | `&T` |
 //! | a USM allocation by reference, a USM pointer | the USM pointer |
+//! | a specialization constant of the group ([`Specialized`]), [`specialized`]`(value)` | its value, which the kernel may be compiled with |
 //! | [`Keep`] | `()`; the value lives until the command has ended |
 //! | a struct or an enum of arguments that derives [`KernelArg`](macro@KernelArg) | a type of the same fields, of what the kernel gets of each |
 //! | a type of the user that says how, by [`Decompose`] | what it says |
@@ -47,6 +48,7 @@ mod memory;
 mod nests;
 #[cfg(feature = "alloc")]
 mod owners;
+mod specialized;
 mod stated;
 
 use core::marker::PhantomData;
@@ -77,6 +79,7 @@ pub use memory::{RawAccessor, RawChunked, RawReference, RawSlice, RawText};
 #[cfg(feature = "alloc")]
 #[doc(hidden)]
 pub use owners::BoxHost;
+pub use specialized::{Specialized, SpecializedArgument, specialized};
 
 /// What may be passed to a kernel. See the [module](self) for a list.
 #[diagnostic::on_unimplemented(

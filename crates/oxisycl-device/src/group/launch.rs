@@ -78,7 +78,7 @@ where
     type Arguments = A;
     type Kernel = K;
     type Named = K;
-    const ENTRY: HostEntry = group_entry::<K, S, A, D>;
+    const ENTRY: HostEntry = group_entry::<K, S, A, GroupLaunch<S, A, K>, D>;
 }
 
 /// The form of `parallel_for_work_group_with`.
@@ -95,7 +95,7 @@ where
     type Arguments = A;
     type Kernel = Bound<K, P>;
     type Named = K;
-    const ENTRY: HostEntry = group_entry_with::<K, S, A, P, D>;
+    const ENTRY: HostEntry = group_entry_with::<K, S, A, P, GroupLaunch<S, A, Bound<K, P>>, D>;
     const ARGUMENTS: Option<&'static ArgumentType> = Some(Bound::<K, P>::TYPE);
 }
 
@@ -184,8 +184,9 @@ const fn fits(mut extent: &[usize]) -> bool {
 /// # Safety
 /// The contract of [`HostEntry`] for the type `GroupLaunch<S, A, K>`. In addition every group of the launch is in exactly one chunk. Groups have
 /// the extent of the shape, and the chunk has as much memory as the arguments ask for. The kernel is the first parameter, where the device compiler looks
-/// for captures.
-unsafe fn group_entry<'cg, K, S: Shape<D>, A: GroupArguments, const D: usize>(
+/// for captures. The block is the last.
+#[expect(clippy::extra_unused_type_parameters, reason = "the device compiler finds the type of the block there")]
+unsafe fn group_entry<'cg, K, S: Shape<D>, A: GroupArguments, B, const D: usize>(
     arguments: *const u8,
     launch: &LaunchRange,
     chunk: &HostChunk,
@@ -202,7 +203,8 @@ unsafe fn group_entry<'cg, K, S: Shape<D>, A: GroupArguments, const D: usize>(
 ///
 /// # Safety
 /// That of [`group_entry`] for the type `GroupLaunch<S, A, Bound<K, P>>`.
-unsafe fn group_entry_with<'cg, K, S: Shape<D>, A: GroupArguments, P: DeviceForm, const D: usize>(
+#[expect(clippy::extra_unused_type_parameters, reason = "the device compiler finds the type of the block there")]
+unsafe fn group_entry_with<'cg, K, S: Shape<D>, A: GroupArguments, P: DeviceForm, B, const D: usize>(
     arguments: *const u8,
     launch: &LaunchRange,
     chunk: &HostChunk,

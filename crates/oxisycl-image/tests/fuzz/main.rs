@@ -26,7 +26,7 @@ const FACTOR: usize = 32;
 const ALLOWANCE: usize = 2048;
 
 /// The errors of a decoder, all of which cases have to reach. The others are of the encoder alone.
-const REFUSALS: [&str; 17] = [
+const REFUSALS: [&str; 18] = [
     "Argument",
     "Aspect",
     "Checksum",
@@ -38,6 +38,7 @@ const REFUSALS: [&str; 17] = [
     "Magic",
     "Number",
     "Parameters",
+    "Specialized",
     "Symbol",
     "Target",
     "Text",

@@ -5,7 +5,8 @@
 
 use oxisycl_image::{
     Argument, ArgumentFormat, DeviceImage, Form, FormatCount, FormatTrait, GroupNeeds, ImageTarget, KernelEntry,
-    MessagePiece, PanicSite, ParameterLayout, SourceLocation, UnsupportedKernel, encode, encode_bundle,
+    MessagePiece, PanicSite, ParameterLayout, SourceLocation, SpecializedLoad, UnsupportedKernel, encode,
+    encode_bundle,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -71,6 +72,7 @@ pub(crate) fn dearest() -> Vec<(Vec<u8>, Kind)> {
         unstated: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: Vec::new(),
         may_panic: false,
         may_print: false,
         is_paired: false,
@@ -112,14 +114,33 @@ fn image(random: &mut Random) -> DeviceImage {
         2 => ImageTarget::AmdGcn { arch: "gfx90a:xnack-".to_owned() },
         _ => ImageTarget::Ptx { sm: random.next() as u32 },
     };
-    DeviceImage {
+    let mut image = DeviceImage {
         target,
         kernels: (0..random.below(4)).map(|number| kernel(random, number)).collect(),
         build_options: text(random),
         unsupported: (4..4 + random.below(3)).map(|number| unsupported(random, number)).collect(),
         sites: (0..random.below(4)).map(|_| site(random)).collect(),
         code: (0..random.below(40)).map(|_| random.next() as u8).collect(),
+    };
+    if let (ImageTarget::Ptx { .. }, [kernel, ..]) = (&image.target, &mut *image.kernels) {
+        specialize(random, kernel, &mut image.code);
     }
+    image
+}
+
+/// Gives a kernel code with loads of specialization constants.
+fn specialize(random: &mut Random, kernel: &mut KernelEntry, code: &mut Vec<u8>) {
+    kernel.parameters = ParameterLayout { size: 64, align: 8 };
+    kernel.arguments.clear();
+    let mut text = "{\n".to_owned();
+    for register in 0..random.below(4) {
+        let size = 1 << random.below(4);
+        let offset = size * random.below(64 / size);
+        text.push_str(&SpecializedLoad::text(offset, size, &format!("%r{register}"), "k_param_1"));
+        text.push('\n');
+    }
+    *code = text.into_bytes();
+    kernel.specialized = SpecializedLoad::find(code);
 }
 
 fn kernel(random: &mut Random, number: usize) -> KernelEntry {
@@ -143,6 +164,7 @@ fn kernel(random: &mut Random, number: usize) -> KernelEntry {
         aspects,
         unstated: (0..random.below(3)).map(|_| text(random)).collect(),
         library: (0..random.below(3)).map(|_| text(random)).collect(),
+        specialized: Vec::new(),
         arguments: if size == 0 { Vec::new() } else { (0..random.below(3)).map(|_| argument(random, size)).collect() },
         may_panic: random.chance(2),
         may_print: random.chance(2),

@@ -82,6 +82,10 @@ counters! {
     bytes_within_memory,
     /// Kernels submitted.
     kernels,
+    /// Kernels that were compiled for values of specialization constants.
+    specialized_kernels,
+    /// Launches with values of specialization constants that ran code which is not for these values alone.
+    unspecialized_launches,
     /// Fills submitted.
     fills,
     /// Host tasks submitted.
@@ -104,6 +108,11 @@ impl Recorder {
     /// The number of unfinished nodes, which a snapshot has as `live_nodes`.
     pub(crate) fn unfinished_nodes(&self) -> u64 {
         self.nodes.get().saturating_sub(self.nodes_completed.get())
+    }
+
+    /// Whether no command is unfinished.
+    pub fn is_idle(&self) -> bool {
+        self.unfinished_nodes() == 0
     }
 
     /// How many nodes have ended.

@@ -12,6 +12,8 @@ use super::{KernelKey, KnownKernel};
 #[derive(Debug)]
 pub(super) struct Image {
     pub(super) image: DeviceImage,
+    /// The program's image that this one is a variant of.
+    pub(super) of: Option<Arc<Image>>,
 }
 
 /// The bundle of one link unit.

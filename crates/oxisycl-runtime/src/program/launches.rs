@@ -11,6 +11,8 @@ use oxisycl_backend::{Device, LoadedKernel};
 use oxisycl_image::{KernelDescriptor, KernelId};
 use parking_lot::RwLock;
 
+use super::variants::{LookedUp, Variants};
+
 /// A table of the kernels that were launched before, by kernel and device.
 pub(super) struct Launches {
     known: RwLock<HashMap<LaunchKey, Known, FoldHasher>>,
@@ -39,6 +41,7 @@ impl Hash for LaunchKey {
 struct Known {
     device: Weak<dyn Device>,
     kernel: Arc<dyn LoadedKernel>,
+    variants: Option<Arc<Variants>>,
 }
 
 impl LaunchKey {
@@ -58,8 +61,8 @@ impl Launches {
     }
 
     #[inline]
-    pub(super) fn get(&self, key: &LaunchKey) -> Option<Arc<dyn LoadedKernel>> {
-        self.known.read().get(key).map(|known| known.kernel.clone())
+    pub(super) fn get(&self, key: &LaunchKey) -> Option<LookedUp> {
+        self.known.read().get(key).map(|known| (known.kernel.clone(), known.variants.clone()))
     }
 
     /// Counts the calls of [`clear`](Self::clear).
@@ -75,6 +78,7 @@ impl Launches {
         key: LaunchKey,
         device: &Arc<dyn Device>,
         kernel: &Arc<dyn LoadedKernel>,
+        variants: Option<Arc<Variants>>,
     ) -> bool {
         let mut known = self.known.write();
         if self.generation() != generation {
@@ -82,7 +86,7 @@ impl Launches {
         }
         // Kernels of devices that are gone; dropped after the lock.
         let gone: Vec<_> = known.extract_if(|_, known| known.device.strong_count() == 0).collect();
-        known.insert(key, Known { device: Arc::downgrade(device), kernel: kernel.clone() });
+        known.insert(key, Known { device: Arc::downgrade(device), kernel: kernel.clone(), variants });
         drop(known);
         drop(gone);
         true

@@ -3,7 +3,8 @@
 //! Link units register their images when they are loaded and take them back when they are unloaded (`registry`). The
 //! first launch of a kernel on a device looks its images up (`index`) and chooses the one that suits the device
 //! (`choose`). The device loads it once (`modules`). A binary of an earlier process is used where there is one
-//! (`disk_cache`). Later launches only look into one table (`launches`).
+//! (`disk_cache`). Later launches only look into one table (`launches`). A kernel with specialization constants may have code
+//! for single values of them (`variants`).
 //!
 //! Invariants: a kernel that is found matches the host's in size, alignment and type name. A module stays loaded as long as a
 //! command holds one of its kernels. Code of a link unit that was unloaded is not found any more.
@@ -18,6 +19,8 @@ use oxisycl_backend::{BackendError, Device, LoadedKernel};
 use oxisycl_image::{Form, KernelDescriptor, SourceLocation};
 use oxisycl_types::{ErrorCode, HostEntry};
 
+use crate::observe::counters;
+use crate::output::report;
 use crate::{Error, Result};
 
 mod choose;
@@ -30,6 +33,7 @@ mod link_unit;
 mod modules;
 mod registry;
 pub(crate) mod settings;
+mod variants;
 
 #[cfg(test)]
 mod tests;
@@ -41,21 +45,26 @@ use launches::{LaunchKey, Launches};
 use libraries::Libraries;
 use modules::Modules;
 use registry::{Registry, Removed};
+use variants::{Found, LookedUp, VariantTable, Variants};
 
 pub use libraries::LibraryHold;
 pub(crate) use link_unit::lies_in_the_program;
 pub use registry::{__oxisycl_register_images, __oxisycl_unregister_images};
 pub(crate) use settings::compile_limit_from_env;
 pub(crate) use settings::disk_cache_from_env;
+pub(crate) use settings::specialize_from_env;
+pub use variants::Values;
 
 /// The images and kernels of a process. There is one; tests make their own.
 pub struct Programs {
     registry: Registry,
     modules: Modules,
     launches: Launches,
+    variants: VariantTable,
     libraries: Libraries,
     disk: OnceLock<Arc<DiskCache>>,
     compile_limit: OnceLock<Option<Duration>>,
+    specializes: OnceLock<bool>,
 }
 
 static PROGRAMS: Programs = Programs::new();
@@ -119,9 +128,11 @@ impl Programs {
             registry: Registry::new(),
             modules: Modules::new(),
             launches: Launches::new(),
+            variants: VariantTable::new(),
             libraries: Libraries::new(),
             disk: OnceLock::new(),
             compile_limit: OnceLock::new(),
+            specializes: OnceLock::new(),
         }
     }
 
@@ -134,6 +145,11 @@ impl Programs {
     /// nothing. Without one the limit is 120 s.
     pub fn limit_compiling(&self, limit: Option<Duration>) {
         let _ = self.compile_limit.set(limit);
+    }
+
+    /// Whether kernels are compiled for values of specialization constants. Later calls change nothing. Without one they are.
+    pub fn specialize(&self, specializes: bool) {
+        let _ = self.specializes.set(specializes);
     }
 
     /// Adds the bundle of images in memory, which is read when a kernel is looked up.
@@ -163,6 +179,7 @@ impl Programs {
         let Some(Removed { images, uses }) = removed else { return };
         let mut kernels = Vec::new();
         for (image, is_registered) in images {
+            self.variants.forget(&image);
             self.modules.take_kernels(&image, is_registered, &mut kernels);
         }
         registry::wait_until_unused(&kernels, &uses);
@@ -187,9 +204,89 @@ impl Programs {
     /// `KernelArgument` if image and program disagree on the kernel's captures. `Build` if the driver refuses the image.
     #[inline]
     pub fn kernel(&self, device: &Arc<dyn Device>, descriptor: &KernelDescriptor) -> Result<Arc<dyn LoadedKernel>> {
+        Ok(self.look_up(device, descriptor)?.0)
+    }
+
+    /// The code of a kernel, as by [`kernel`](Self::kernel), that is for the values of its specialization constants alone where there is such code.
+    /// Compiles it if the values are worth it, and that delays no launch. A failure of that is reported, and no error.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    #[inline]
+    pub fn kernel_for(
+        &self,
+        device: &Arc<dyn Device>,
+        descriptor: &KernelDescriptor,
+        values: &Values<'_>,
+    ) -> Result<Arc<dyn LoadedKernel>> {
+        match self.look_up(device, descriptor)? {
+            (kernel, None) => Ok(kernel),
+            (kernel, Some(variants)) => Ok(self.variant(device, descriptor, &kernel, &variants, values)),
+        }
+    }
+
+    fn variant(
+        &self,
+        device: &Arc<dyn Device>,
+        descriptor: &KernelDescriptor,
+        general: &Arc<dyn LoadedKernel>,
+        variants: &Variants,
+        values: &Values<'_>,
+    ) -> Arc<dyn LoadedKernel> {
+        let name = descriptor.display_name();
+        match variants.find(name, values) {
+            Found::Ready(kernel) => return kernel,
+            Found::General => {}
+            Found::Build(key) => {
+                let built = self.build_variant(device, name, general, variants, &key);
+                variants.end(&key, built.clone());
+                if let Some(kernel) = built {
+                    counters().specialized_kernels.add(1);
+                    return kernel;
+                }
+            }
+        }
+        counters().unspecialized_launches.add(1);
+        general.clone()
+    }
+
+    #[cold]
+    fn build_variant(
+        &self,
+        device: &Arc<dyn Device>,
+        name: &str,
+        general: &Arc<dyn LoadedKernel>,
+        variants: &Variants,
+        key: &variants::Key,
+    ) -> Option<Arc<dyn LoadedKernel>> {
+        let image = Arc::new(variants.image(key)?);
+        let built = self.load_choice(device, name, &Choice { image, kernel: 0 });
+        if !self.registry.index().has(variants.origin()) {
+            // It was unregistered meanwhile.
+            self.modules.take_kernels(variants.origin(), false, &mut Vec::new());
+        }
+        let is_as_able = |kernel: &Arc<dyn LoadedKernel>| {
+            let (of_variant, of_general) = (kernel.info().group_limits, general.info().group_limits);
+            of_variant.items >= of_general.items && of_variant.static_local_bytes <= of_general.static_local_bytes
+        };
+        let why = match built {
+            Ok(kernel) if is_as_able(&kernel) => return Some(kernel),
+            Ok(_) => "its work-groups would be smaller".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        report(&format!(
+            "kernel \"{name}\" on device \"{}\" runs code for all values of its specialization constants, since the code for some is \
+             not used: {why}",
+            device.info().name
+        ));
+        None
+    }
+
+    #[inline]
+    fn look_up(&self, device: &Arc<dyn Device>, descriptor: &KernelDescriptor) -> Result<LookedUp> {
         let key = LaunchKey::new(device, descriptor);
         match self.launches.get(&key) {
-            Some(kernel) => Ok(kernel),
+            Some(found) => Ok(found),
             None => self.first_launch(device, descriptor, key),
         }
     }
@@ -200,7 +297,7 @@ impl Programs {
         device: &Arc<dyn Device>,
         descriptor: &KernelDescriptor,
         key: LaunchKey,
-    ) -> Result<Arc<dyn LoadedKernel>> {
+    ) -> Result<LookedUp> {
         // Before anything is looked up: what is unregistered from now on must not be remembered.
         let generation = self.launches.generation();
         let unit = link_unit::of(descriptor.host_entry as *const ());
@@ -222,12 +319,16 @@ impl Programs {
         };
         let choice = choose::choose(&self.registry.index(), device.as_ref(), &query)?;
         let loaded = self.load_choice(device, query.name, &choice)?;
+        let specializes = *self.specializes.get_or_init(|| true);
+        let variants = if specializes { self.variants.of(device, &choice) } else { None };
         let image = choice.image;
-        if !self.launches.insert(generation, key, device, &loaded) && !self.registry.index().has(&image) {
+        let is_known = self.launches.insert(generation, key, device, &loaded, variants.clone());
+        if !is_known && !self.registry.index().has(&image) {
             // It was unregistered meanwhile, maybe before there was anything to forget.
+            self.variants.forget(&image);
             self.modules.take_kernels(&image, false, &mut Vec::new());
         }
-        Ok(loaded)
+        Ok((loaded, variants))
     }
 
     /// Loads every kernel on the device that it can run, so that no launch has to. Returns how many there are; none on devices that run

@@ -122,7 +122,7 @@ impl Modules {
         slot
     }
 
-    /// Gives away what commands may still hold of an image that a link unit has taken back. The image is forgotten unless another
+    /// Gives away what commands may still hold of an image, and of its variants, that a link unit has taken back. The image is forgotten unless another
     /// link unit has it; then new commands get other handles of its kernels.
     pub(super) fn take_kernels(
         &self,
@@ -130,7 +130,9 @@ impl Modules {
         is_registered: bool,
         kernels: &mut Vec<Arc<dyn LoadedKernel>>,
     ) {
-        let is_it = |slot: &Arc<Slot>| Arc::ptr_eq(&slot.image, image);
+        let is_it = |slot: &Arc<Slot>| {
+            Arc::ptr_eq(&slot.image, image) || slot.image.of.as_ref().is_some_and(|of| Arc::ptr_eq(of, image))
+        };
         // Dropped without the lock: a module may have to wait for its device.
         let slots: Vec<Arc<Slot>> = {
             let mut slots = self.0.lock();

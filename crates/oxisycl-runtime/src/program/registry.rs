@@ -126,7 +126,7 @@ impl State {
     /// The image as a bundle that was decoded before has it, if one does: then it is loaded once for both.
     fn share(&self, image: oxisycl_image::DeviceImage) -> Arc<Image> {
         let known = self.images().find(|known| known.image == image).cloned();
-        known.unwrap_or_else(|| Arc::new(Image { image }))
+        known.unwrap_or_else(|| Arc::new(Image { image, of: None }))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The environment variables of the disk cache, and of how long a driver may compile.
+//! The environment variables of the disk cache, of how long a driver may compile, and of compiling for values.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -35,6 +35,25 @@ fn compile_limit(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<D
             let message = format!(
                 "OXISYCL_COMPILE_LIMIT={value:?}: expected seconds up to {MAX_COMPILE_SECONDS}; 0 sets no limit"
             );
+            Err(Error::new(ErrorCode::Platform, message))
+        }
+    }
+}
+
+/// Whether kernels are compiled for values of specialization constants.
+///
+/// # Errors
+/// `Platform` if the variable has a wrong value.
+pub(crate) fn specialize_from_env() -> Result<bool> {
+    specialize(std::env::var_os("OXISYCL_SPECIALIZE"))
+}
+
+fn specialize(value: Option<OsString>) -> Result<bool> {
+    match value.as_ref().map(|value| value.to_str().map(str::trim)) {
+        None | Some(Some("1")) => Ok(true),
+        Some(Some("0")) => Ok(false),
+        Some(_) => {
+            let message = format!("OXISYCL_SPECIALIZE={:?}: expected 0 or 1", value.unwrap_or_default());
             Err(Error::new(ErrorCode::Platform, message))
         }
     }
@@ -143,6 +162,13 @@ mod tests {
             let expected = format!("OXISYCL_COMPILE_LIMIT={value:?}: expected seconds up to 31536000; 0 sets no limit");
             assert_eq!(error.to_string(), expected);
         }
+    }
+
+    #[test]
+    fn specializing_is_on_or_off() {
+        let with = |value: &str| specialize(Some(OsString::from(value)));
+        assert!(specialize(None).unwrap() && with("1").unwrap() && !with(" 0 ").unwrap());
+        assert_eq!(with("no").unwrap_err().to_string(), "OXISYCL_SPECIALIZE=\"no\": expected 0 or 1");
     }
 
     #[test]

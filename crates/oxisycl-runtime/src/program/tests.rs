@@ -16,6 +16,7 @@ use super::*;
 
 mod loading;
 mod lookup;
+mod variants;
 
 /// What a recording device says of itself.
 pub(super) fn device_info() -> DeviceInfo {
@@ -113,6 +114,7 @@ fn entry_of<K: 'static>(symbol: &str) -> KernelEntry {
         unstated: Vec::new(),
         library: Vec::new(),
         arguments: Vec::new(),
+        specialized: Vec::new(),
         may_panic: false,
         may_print: false,
         is_paired: false,

@@ -7,7 +7,7 @@ use oxisycl_backend::{Captures, Command, KernelBox};
 use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout, StatedNeeds};
 use oxisycl_runtime::graph::KeptAlive;
-use oxisycl_runtime::program::programs;
+use oxisycl_runtime::program::{Values, programs};
 use oxisycl_types::{ArgumentPart, ArgumentType, Aspects, ErrorCode, GroupSize, Id, LaunchRange, Range};
 
 use super::Handler;
@@ -191,7 +191,12 @@ impl<'cg> Handler<'cg> {
             }
             None
         } else {
-            Some(programs().kernel(backend_device, descriptor)?)
+            let values = Values {
+                captures,
+                are_of_constants: self.constants.are_named(),
+                is_idle: || oxisycl_runtime::observe::counters().is_idle(),
+            };
+            Some(programs().kernel_for(backend_device, descriptor, &values)?)
         };
         if let (Some(group), Some(code)) = (&mut group, &code) {
             fit_to_code(device, descriptor, group, code.info().group_limits, range)?;

@@ -1,6 +1,7 @@
 //! Command groups: what the closure of [`Queue::submit`](crate::Queue::submit) records (SYCL 2020 section 4.9.4).
 
 mod arguments;
+mod constants;
 mod copy;
 mod group;
 mod host_slot;
@@ -42,6 +43,7 @@ pub struct Handler<'cg> {
     required: Option<BTreeMap<RequiredKey, usize>>,
     has_command: bool,
     name: Option<&'static str>,
+    constants: constants::Constants,
     brand: PhantomData<fn(&'cg ()) -> &'cg ()>,
     not_send: PhantomData<*mut ()>,
 }
@@ -74,6 +76,7 @@ impl<'cg> Handler<'cg> {
             required: None,
             has_command: false,
             name: None,
+            constants: constants::Constants::default(),
             brand,
             not_send,
         }

@@ -69,6 +69,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("argument", argument::attributes::TESTS),
     ("argument", argument::functions::TESTS),
     ("argument", argument::blocks::TESTS),
+    ("argument", argument::constants::TESTS),
     ("kernel", kernel::errors::TESTS),
     ("kernel", kernel::panics::TESTS),
     ("kernel", kernel::prints::TESTS),

@@ -8,7 +8,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use oxisycl::prelude::*;
-use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, encode_bundle};
+use oxisycl_image::{
+    Argument, DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, SpecializedLoad,
+    encode_bundle,
+};
 use oxisycl_runtime::program::{__oxisycl_register_images, KernelKey};
 
 /// A folder with the driver, of one test alone: others may run at the same time.
@@ -44,35 +47,42 @@ impl Drop for Driver {
     }
 }
 
-/// Gives a closure the signature of a kernel without captures, and registers an image in which it is the driver's kernel of that name. The
-/// image's code begins with `remark`, a line that tells the driver what to do when it compiles it.
+/// Gives a closure the signature of a kernel, and registers an image in which it is the driver's kernel of that name. The
+/// image's code begins with `remark`: a line that tells the driver what to do when it compiles it, or loads of specialization constants.
 pub(crate) fn kernel<K>(symbol: &str, remark: &str, kernel: K) -> K
 where
     K: for<'wi> Fn(Item<'wi, 1>) + Copy + Send + Sync + 'static,
 {
+    register::<K>(symbol, remark, type_name::<K>(), Vec::new());
+    kernel
+}
+
+/// Registers an image of a kernel over a range whose block is a `B`, as [`kernel`] does.
+pub(crate) fn register<B: 'static>(symbol: &str, remark: &str, name: &str, arguments: Vec<Argument>) {
     let form = Form::Range(1);
+    let code = format!(
+        "{remark}\n.version 7.0\n.target sm_70\n.address_size 64\n.visible .entry {symbol}(.param .b8 launch[104])\n"
+    );
     let entry = KernelEntry {
         symbol: symbol.to_owned(),
-        type_id: KernelKey::new(TypeId::of::<K>(), form).type_id,
+        type_id: KernelKey::new(TypeId::of::<B>(), form).type_id,
         form,
-        parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
-        type_name: type_name::<K>().to_owned(),
+        parameters: ParameterLayout { size: size_of::<B>(), align: align_of::<B>() },
+        type_name: name.to_owned(),
         location: SourceLocation { file: String::new(), line: 1, column: 1 },
         launch: None,
         requirements: Vec::new(),
         aspects: Vec::new(),
         unstated: Vec::new(),
         library: Vec::new(),
-        arguments: Vec::new(),
+        arguments,
+        specialized: SpecializedLoad::find(code.as_bytes()),
         may_panic: false,
         may_print: false,
         is_paired: false,
         has_unbounded_stack: false,
         groups: oxisycl_image::GroupNeeds::default(),
     };
-    let code = format!(
-        "{remark}\n.version 7.0\n.target sm_70\n.address_size 64\n.visible .entry {symbol}(.param .b8 launch[104])\n"
-    );
     let image = DeviceImage {
         target: ImageTarget::Ptx { sm: 70 },
         kernels: vec![entry],
@@ -84,5 +94,4 @@ where
     let bytes = encode_bundle(&[image]).unwrap().leak();
     // SAFETY: the bytes are never freed. The driver knows what its kernels do.
     unsafe { __oxisycl_register_images(bytes.as_ptr(), bytes.len()) };
-    kernel
 }

@@ -69,7 +69,7 @@ where
     type Arguments = A;
     type Kernel = K;
     type Named = K;
-    const ENTRY: HostEntry = nd_entry::<K, S, A, D>;
+    const ENTRY: HostEntry = nd_entry::<K, S, A, GroupLaunch<S, A, K>, D>;
 }
 
 /// The form of `parallel_for_nd_range_with`.
@@ -86,7 +86,7 @@ where
     type Arguments = A;
     type Kernel = Bound<K, P>;
     type Named = K;
-    const ENTRY: HostEntry = nd_entry_with::<K, S, A, P, D>;
+    const ENTRY: HostEntry = nd_entry_with::<K, S, A, P, GroupLaunch<S, A, Bound<K, P>>, D>;
     const ARGUMENTS: Option<&'static ArgumentType> = Some(Bound::<K, P>::TYPE);
 }
 
@@ -94,7 +94,8 @@ where
 ///
 /// # Safety
 /// As that of a kernel over groups. In native code the chunk's way to wait runs work-items on the calling thread.
-unsafe fn nd_entry<'cg, K, S: Shape<D>, A: NdArguments, const D: usize>(
+#[expect(clippy::extra_unused_type_parameters, reason = "the device compiler finds the type of the block there")]
+unsafe fn nd_entry<'cg, K, S: Shape<D>, A: NdArguments, B, const D: usize>(
     arguments: *const u8,
     launch: &LaunchRange,
     chunk: &HostChunk,
@@ -111,7 +112,8 @@ unsafe fn nd_entry<'cg, K, S: Shape<D>, A: NdArguments, const D: usize>(
 ///
 /// # Safety
 /// That of [`nd_entry`] for the type `GroupLaunch<S, A, Bound<K, P>>`.
-unsafe fn nd_entry_with<'cg, K, S: Shape<D>, A: NdArguments, P: DeviceForm, const D: usize>(
+#[expect(clippy::extra_unused_type_parameters, reason = "the device compiler finds the type of the block there")]
+unsafe fn nd_entry_with<'cg, K, S: Shape<D>, A: NdArguments, P: DeviceForm, B, const D: usize>(
     arguments: *const u8,
     launch: &LaunchRange,
     chunk: &HostChunk,

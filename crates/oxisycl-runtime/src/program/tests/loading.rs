@@ -126,7 +126,7 @@ fn code_that_the_driver_refuses_is_not_tried_again() {
 fn a_symbol_that_the_code_lacks_is_a_build_error() {
     let fixture = Fixture::gpu();
     let _bundle = fixture.register(&[first_image(80)]);
-    let image = Arc::new(Image { image: first_image(80) });
+    let image = Arc::new(Image { image: first_image(80), of: None });
     // SAFETY: the recording backend runs no code.
     let load = || compiling::Outcome::Ended(unsafe { fixture.devices[0].load(&image.image, None) });
     let error = fixture.programs.modules.kernel(&fixture.devices[0], &image, "missing", load).unwrap_err();

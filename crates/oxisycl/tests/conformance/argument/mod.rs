@@ -2,6 +2,7 @@
 
 pub(crate) mod attributes;
 pub(crate) mod blocks;
+pub(crate) mod constants;
 pub(crate) mod derived;
 pub(crate) mod example;
 pub(crate) mod functions;
