@@ -250,6 +250,18 @@ impl ClModule {
         (asked == code::SUCCESS).then_some(answer)
     }
 
+    /// The driver's answer to a query about the sub-groups of a kernel in groups of that many work-items; `None` where it has no sub-groups.
+    fn ask_sub_groups(&self, kernel: Object, what: u32, items: usize) -> Option<usize> {
+        let mut answer = 0usize;
+        // SAFETY: a live kernel and a device of its context. Input and answer are of the sizes that are said.
+        let asked = unsafe {
+            let get = self.context.functions.clGetKernelSubGroupInfo;
+            let (input, value, size) = ((&raw const items).cast(), (&raw mut answer).cast(), size_of::<usize>());
+            get(kernel.0, self.context.device.0, what, size, input, size, value, ptr::null_mut())
+        };
+        (asked == code::SUCCESS && answer > 0).then_some(answer)
+    }
+
     /// The most work-items of a group of the kernel.
     fn most_items(&self, kernel: Object) -> usize {
         self.ask(kernel, code::KERNEL_WORK_GROUP_SIZE).filter(|items| *items > 0).unwrap_or(1)
@@ -292,6 +304,7 @@ impl Module for ModuleHandle {
             return Err(BackendError::Unsupported { device: context.name.clone(), what });
         }
         let items = module.most_items(Object(raw));
+        let sub_groups = |what| module.ask_sub_groups(Object(raw), what, items);
         let kernel = ClKernel {
             module: module.clone(),
             raw: Object(raw),
@@ -308,6 +321,9 @@ impl Module for ModuleHandle {
                 private_bytes: module
                     .ask::<u64>(Object(raw), code::KERNEL_PRIVATE_MEM_SIZE)
                     .and_then(|bytes| usize::try_from(bytes).ok()),
+                fixed_group: entry.groups.fixed_group(),
+                sub_group_size: sub_groups(code::KERNEL_MAX_SUB_GROUP_SIZE),
+                max_sub_groups: sub_groups(code::KERNEL_MAX_NUM_SUB_GROUPS),
                 ..KernelInfo::NOTHING
             },
             entry,

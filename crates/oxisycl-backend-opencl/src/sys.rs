@@ -101,6 +101,8 @@ pub mod code {
     pub const DEVICE_PARTITION_MAX_SUB_DEVICES: u32 = 0x1043;
     pub const DEVICE_PARTITION_PROPERTIES: u32 = 0x1044;
     pub const DEVICE_PARTITION_AFFINITY_DOMAIN: u32 = 0x1045;
+    pub const DEVICE_COMPILER_AVAILABLE: u32 = 0x1028;
+    pub const DEVICE_LINKER_AVAILABLE: u32 = 0x103E;
     pub const DEVICE_SVM_CAPABILITIES: u32 = 0x1053;
     pub const DEVICE_IL_VERSION: u32 = 0x105B;
     pub const DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT: u32 = 0x1069;
@@ -148,6 +150,9 @@ pub mod code {
     /// `CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE`
     pub const KERNEL_PREFERRED_MULTIPLE: u32 = 0x11B3;
     pub const KERNEL_PRIVATE_MEM_SIZE: u32 = 0x11B4;
+    pub const KERNEL_MAX_NUM_SUB_GROUPS: u32 = 0x11B9;
+    /// `CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE`
+    pub const KERNEL_MAX_SUB_GROUP_SIZE: u32 = 0x2033;
     pub const KERNEL_EXEC_INFO_SVM_PTRS: u32 = 0x11B6;
     pub const KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM: u32 = 0x11B7;
     /// `CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL`; those of device and shared memory follow.
@@ -230,6 +235,7 @@ functions! {
     clCreateKernel(Handle, *const c_char, *mut Code) -> Handle;
     clGetKernelInfo(Handle, u32, usize, *mut c_void, *mut usize) -> Code;
     clGetKernelWorkGroupInfo(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> Code;
+    clGetKernelSubGroupInfo(Handle, Handle, u32, usize, *const c_void, usize, *mut c_void, *mut usize) -> Code;
     clSetKernelArg(Handle, u32, usize, *const c_void) -> Code;
     clSetKernelArgSVMPointer(Handle, u32, *const c_void) -> Code;
     clSetKernelExecInfo(Handle, u32, usize, *const c_void) -> Code;

@@ -52,6 +52,12 @@ pub struct KernelInfo {
     pub private_bytes: Option<usize>,
     /// Registers of a work-item, of 4 bytes each, if the driver reports it.
     pub registers: Option<usize>,
+    /// Work-items of each group per dimension, the innermost last, if the code allows no other.
+    pub fixed_group: Option<[usize; 3]>,
+    /// Work-items of its largest sub-groups, if the driver reports it.
+    pub sub_group_size: Option<usize>,
+    /// Most sub-groups of a group, if the driver reports it.
+    pub max_sub_groups: Option<usize>,
 }
 
 impl KernelInfo {
@@ -63,6 +69,9 @@ impl KernelInfo {
         preferred_items: None,
         private_bytes: None,
         registers: None,
+        fixed_group: None,
+        sub_group_size: None,
+        max_sub_groups: None,
     };
 }
 

@@ -62,6 +62,11 @@ pub struct GroupNeeds {
 impl GroupNeeds {
     /// Most work-items of a group of fixed size. More are on no device.
     pub const MAX_ITEMS: u32 = 1 << 16;
+
+    /// The work-items of a group per dimension, if the code allows no other.
+    pub fn fixed_group(&self) -> Option<[usize; 3]> {
+        (self.local != [0; 3]).then(|| self.local.map(|items| items as usize))
+    }
 }
 
 /// Everything the runtime knows of a kernel from the host side of its program.

@@ -6,7 +6,7 @@ use oxisycl_types::{ErrorCode, Range};
 
 use crate::{Device, Error, KernelId, Result};
 
-/// What is known of a kernel on a device, see [`Device::kernel_info`].
+/// What is known of a kernel on a device, see [`Device::kernel_info`] and [`KernelObject::info`](crate::kernel_bundle::KernelObject::info).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct KernelInfo {
@@ -22,6 +22,30 @@ pub struct KernelInfo {
     pub local_memory_size: usize,
     /// Registers of 4 bytes that each work-item has, if the driver says so.
     pub registers: Option<usize>,
+    /// Work-items of each group, if the kernel's image allows no others (`compile_work_group_size`). Unused leading dimensions are 1.
+    pub compile_work_group_size: Option<Range<3>>,
+    /// Most sub-groups of a group (`max_num_sub_groups`).
+    pub max_num_sub_groups: usize,
+    /// Work-items of its largest sub-groups, if the driver says so (`max_sub_group_size`).
+    pub max_sub_group_size: Option<usize>,
+}
+
+impl KernelInfo {
+    pub(crate) fn new(device: &Device, info: &BackendInfo) -> Self {
+        let of_device = device.info();
+        let largest_sub_group = || of_device.sub_group_sizes.iter().copied().max();
+        Self {
+            max_work_group_size: info.group_limits.items.min(of_device.max_work_group_size),
+            preferred_work_group_size_multiple: info.preferred_multiple,
+            preferred_work_group_size: info.preferred_items,
+            private_memory_size: info.private_bytes,
+            local_memory_size: info.group_limits.static_local_bytes,
+            registers: info.registers,
+            compile_work_group_size: info.fixed_group.map(Range),
+            max_num_sub_groups: info.max_sub_groups.unwrap_or(of_device.max_num_sub_groups as usize),
+            max_sub_group_size: info.sub_group_size.or_else(largest_sub_group),
+        }
+    }
 }
 
 /// Groups that every device takes in one launch: backends cut launches into as many grids as that needs.
@@ -52,14 +76,7 @@ impl Device {
         forbid_blocking("kernel_info")?;
         let code = kernel.load(self)?;
         let info = code.as_ref().map_or(&BackendInfo::NOTHING, |code| code.info());
-        Ok(KernelInfo {
-            max_work_group_size: info.group_limits.items.min(self.info().max_work_group_size),
-            preferred_work_group_size_multiple: info.preferred_multiple,
-            preferred_work_group_size: info.preferred_items,
-            private_memory_size: info.private_bytes,
-            local_memory_size: info.group_limits.static_local_bytes,
-            registers: info.registers,
-        })
+        Ok(KernelInfo::new(self, info))
     }
 
     /// How many groups of a kernel a compute unit executes at a time, if the driver says so: the kernel's occupancy. The groups have `work_group_size`

@@ -20,6 +20,7 @@ use oxisycl_types::{ErrorCode, HostEntry};
 
 use crate::{Error, Result};
 
+mod bundle;
 mod choose;
 mod compiling;
 mod disk_cache;
@@ -42,6 +43,7 @@ use libraries::Libraries;
 use modules::Modules;
 use registry::{Registry, Removed};
 
+pub use bundle::{BundleImage, KernelBundle, SelectImage, WantedKernel};
 pub use libraries::LibraryHold;
 pub(crate) use link_unit::lies_in_the_program;
 pub use registry::{__oxisycl_register_images, __oxisycl_unregister_images};
@@ -203,22 +205,7 @@ impl Programs {
     ) -> Result<Arc<dyn LoadedKernel>> {
         // Before anything is looked up: what is unregistered from now on must not be remembered.
         let generation = self.launches.generation();
-        let unit = link_unit::of(descriptor.host_entry as *const ());
-        // A library whose kernel another one launches does not know the place.
-        let is_own = |location: &&'static Location<'static>| {
-            unit.is_some() && link_unit::of((&raw const **location).cast()) == unit
-        };
-        let query = Query {
-            name: descriptor.display_name(),
-            key: KernelKey::new(descriptor.id.type_id, descriptor.id.form),
-            host: Some(HostSide {
-                layout: descriptor.parameters,
-                type_name: descriptor.type_name,
-                arguments: descriptor.arguments,
-                location: Some(descriptor.location).filter(is_own),
-            }),
-            unit,
-        };
+        let query = query_of(descriptor);
         let choice = choose::choose(&self.registry.index(), device.as_ref(), &query)?;
         let loaded = self.load_choice(device, query.name, &choice)?;
         let image = choice.image;
@@ -260,7 +247,7 @@ impl Programs {
     }
 
     fn load_choice(&self, device: &Arc<dyn Device>, name: &str, choice: &Choice) -> Result<Arc<dyn LoadedKernel>> {
-        let Choice { image, kernel } = choice;
+        let Choice { image, kernel, .. } = choice;
         let symbol = &image.image.kernels[*kernel].symbol;
         self.modules.kernel(device, image, symbol, || self.load(device, image, name)).map_err(|error| {
             let code = match &error {
@@ -358,5 +345,24 @@ impl Programs {
             Some((unit, error)) => Err(choose::unreadable(unit, None, error)),
             None => Ok(index.kernels()),
         }
+    }
+}
+
+/// What a launch looks for.
+fn query_of(descriptor: &KernelDescriptor) -> Query<'_> {
+    let unit = link_unit::of(descriptor.host_entry as *const ());
+    // A library whose kernel another one launches does not know the place.
+    let is_own =
+        |location: &&'static Location<'static>| unit.is_some() && link_unit::of((&raw const **location).cast()) == unit;
+    Query {
+        name: descriptor.display_name(),
+        key: KernelKey::new(descriptor.id.type_id, descriptor.id.form),
+        host: Some(HostSide {
+            layout: descriptor.parameters,
+            type_name: descriptor.type_name,
+            arguments: descriptor.arguments,
+            location: Some(descriptor.location).filter(is_own),
+        }),
+        unit,
     }
 }

@@ -182,14 +182,16 @@ impl<'cg> Handler<'cg> {
             return Err(too_large(device, descriptor, limit));
         }
         let backend_device = device.backend_device();
-        let code = if backend_device.info().image_targets.is_empty() {
-            if let Some(library) = programs().hold_library(descriptor.host_entry) {
-                self.group.kept_alive.push(KeptAlive::Other(Box::new(library)));
-            }
-            None
-        } else {
-            Some(programs().kernel(backend_device, descriptor)?)
+        let code = match &self.bundle {
+            Some(bundle) => bundle.code(device, descriptor)?,
+            None if backend_device.info().image_targets.is_empty() => None,
+            None => Some(programs().kernel(backend_device, descriptor)?),
         };
+        if code.is_none()
+            && let Some(library) = programs().hold_library(descriptor.host_entry)
+        {
+            self.group.kept_alive.push(KeptAlive::Other(Box::new(library)));
+        }
         if let (Some(group), Some(code)) = (&mut group, &code) {
             fit_to_code(device, descriptor, group, code.info().group_limits, range)?;
         }

@@ -1,6 +1,7 @@
 //! Command groups: what the closure of [`Queue::submit`](crate::Queue::submit) records (SYCL 2020 section 4.9.4).
 
 mod arguments;
+mod bundle;
 mod copy;
 mod group;
 mod host_slot;
@@ -22,7 +23,8 @@ use oxisycl_runtime::state::Region;
 use oxisycl_types::{Id, Range};
 
 use crate::buffer::region_of;
-use crate::{Buffer, Error, Event, Placeholder, Queue, Result};
+use crate::kernel_bundle::Executable;
+use crate::{Buffer, Error, Event, KernelBundle, Placeholder, Queue, Result};
 
 pub use host_slot::{HostMemory, HostSlot};
 pub use host_task::{HostScope, HostTaskAccessor, InteropHandle};
@@ -42,6 +44,8 @@ pub struct Handler<'cg> {
     required: Option<BTreeMap<RequiredKey, usize>>,
     has_command: bool,
     name: Option<&'static str>,
+    /// What kernels are taken from, if not from the whole program.
+    bundle: Option<KernelBundle<Executable>>,
     brand: PhantomData<fn(&'cg ()) -> &'cg ()>,
     not_send: PhantomData<*mut ()>,
 }
@@ -74,6 +78,7 @@ impl<'cg> Handler<'cg> {
             required: None,
             has_command: false,
             name: None,
+            bundle: None,
             brand,
             not_send,
         }

@@ -68,6 +68,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("argument", argument::example::TESTS),
     ("argument", argument::functions::TESTS),
     ("argument", argument::blocks::TESTS),
+    ("kernel", kernel::bundles::TESTS),
     ("kernel", kernel::errors::TESTS),
     ("kernel", kernel::panics::TESTS),
     ("kernel", kernel::prints::TESTS),
