@@ -241,6 +241,7 @@ functions! {
     clSetKernelExecInfo(Handle, u32, usize, *const c_void) -> Code;
     clReleaseKernel(Handle) -> Code;
     clEnqueueNDRangeKernel(Handle, Handle, u32, *const usize, *const usize, *const usize, u32, *const Handle, *mut Handle) -> Code;
+    clEnqueueBarrierWithWaitList(Handle, u32, *const Handle, *mut Handle) -> Code;
     clEnqueueMarkerWithWaitList(Handle, u32, *const Handle, *mut Handle) -> Code;
     clGetEventInfo(Handle, u32, usize, *mut c_void, *mut usize) -> Code;
     clGetEventProfilingInfo(Handle, u32, usize, *mut c_void, *mut usize) -> Code;

@@ -31,6 +31,7 @@ mod kernel_box;
 pub mod lane;
 mod memory;
 mod module;
+mod native_command;
 pub mod panic_hook;
 pub mod poller;
 pub mod pool;
@@ -52,6 +53,7 @@ pub use info::{
 pub use kernel_box::KernelBox;
 pub use memory::{Memory, MemoryId, MemoryInfo, UsmKind};
 pub use module::{KernelGroupLimits, KernelInfo, LoadedKernel, Module};
+pub use native_command::{NativeCommand, NativeQueue, NativeWork};
 pub use queue::{
     Batching, Completion, Dependency, DependencyKind, Event, EventDomain, EventStatus, ExecutionTimes, KernelOutput,
     MAX_PRINTING, NativeHandle, Outcome, Priority, Queue, QueueInfo, QueueOptions,

@@ -67,7 +67,7 @@ pub mod __compile_time {
 pub use context::Context;
 pub use device::Device;
 pub use event::{Event, Profile};
-pub use handler::{Handler, HostMemory, HostScope, HostSlot, HostTaskAccessor, InteropHandle};
+pub use handler::{Handler, HostMemory, HostScope, HostSlot, HostTaskAccessor, InteropHandle, NativeScope};
 pub use host_accessor::{HostAccessor, HostIter};
 pub use kernel_bundle::KernelBundle;
 pub use kernel_id::KernelId;

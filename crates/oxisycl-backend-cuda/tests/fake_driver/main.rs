@@ -16,6 +16,7 @@ mod launches;
 mod losses;
 mod memory;
 mod modules;
+mod native;
 mod prints;
 mod retirement;
 mod support;

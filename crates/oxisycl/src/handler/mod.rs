@@ -7,6 +7,7 @@ mod group;
 mod host_slot;
 mod host_task;
 pub(crate) mod kernel;
+mod native_command;
 mod nd_range;
 mod reduce;
 mod usm;
@@ -28,6 +29,7 @@ use crate::{Buffer, Error, Event, KernelBundle, Placeholder, Queue, Result};
 
 pub use host_slot::{HostMemory, HostSlot};
 pub use host_task::{HostScope, HostTaskAccessor, InteropHandle};
+pub use native_command::NativeScope;
 
 /// Records one command group: its accessors, and one command.
 ///
