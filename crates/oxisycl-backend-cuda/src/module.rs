@@ -253,9 +253,9 @@ impl CudaModule {
 }
 
 /// The number of threads that NVIDIA GPUs execute together.
-const WARP: usize = 32;
+pub(crate) const WARP: usize = 32;
 /// Bytes of local memory of a block, its code's own included, above which each function must opt in.
-const ALLOWED_LOCAL_BYTES: usize = 48 << 10;
+pub(crate) const ALLOWED_LOCAL_BYTES: usize = 48 << 10;
 
 impl CudaKernel {
     /// Makes the driver allow launches with `bytes` of local memory. The device's limit was checked before.

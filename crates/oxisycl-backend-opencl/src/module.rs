@@ -69,9 +69,9 @@ fn check_kernels(context: &Context, image: &DeviceImage) -> Result<(), BackendEr
 }
 
 /// A program that is released when it is dropped.
-struct Program<'c> {
-    context: &'c Context,
-    raw: Object,
+pub(crate) struct Program<'c> {
+    pub(crate) context: &'c Context,
+    pub(crate) raw: Object,
 }
 
 impl Drop for Program<'_> {
@@ -82,14 +82,15 @@ impl Drop for Program<'_> {
 }
 
 impl Program<'_> {
-    fn keep(self) -> Object {
+    /// Gives the program away, which is not released then.
+    pub(crate) fn keep(self) -> Object {
         let raw = self.raw;
         std::mem::forget(self);
         raw
     }
 
     /// Builds the program for the context's device.
-    fn build(&self, options: &str) -> Result<()> {
+    pub(crate) fn build(&self, options: &str) -> Result<()> {
         let text = CString::new(options).map_err(|_| BAD_OPTIONS)?;
         let context = self.context;
         // SAFETY: a live program and a device of its context; without a callback, the call returns when it is built.
@@ -150,7 +151,7 @@ fn driver_options(options: &str) -> String {
 }
 
 /// The error for a program that the driver does not build, with the driver's log.
-fn refusal(program: &Program<'_>, error: ClError) -> BackendError {
+pub(crate) fn refusal(program: &Program<'_>, error: ClError) -> BackendError {
     let log = program.log();
     let note = if log.is_empty() { log } else { format!("; the driver's log: {log}") };
     program.context.fail(error).with_note(&note)

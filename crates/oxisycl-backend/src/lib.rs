@@ -37,6 +37,7 @@ pub mod poller;
 pub mod pool;
 pub mod process_end;
 mod queue;
+mod raw_kernel;
 mod setting;
 mod sync;
 
@@ -58,4 +59,5 @@ pub use queue::{
     Batching, Completion, Dependency, DependencyKind, Event, EventDomain, EventStatus, ExecutionTimes, KernelOutput,
     MAX_PRINTING, NativeHandle, Outcome, Priority, Queue, QueueInfo, QueueOptions,
 };
+pub use raw_kernel::{RawKernel, RawLaunch, RawModule, RawRefusal, RawValue, Source};
 pub use setting::bytes_setting;

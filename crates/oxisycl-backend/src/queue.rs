@@ -252,7 +252,8 @@ pub unsafe trait Queue: Any + Send + Sync {
     ///
     /// # Safety
     /// Until `completion` is called, all memory that the command refers to is valid. Nothing outside the order given by the dependencies uses it
-    /// in conflict with the command. A kernel's argument block belongs to its descriptor's entry.
+    /// in conflict with the command. A kernel's argument block belongs to its descriptor's entry. The work of a native command puts calls on
+    /// the queue that it is given, and they keep these rules.
     unsafe fn issue(
         &self,
         command: Command,

@@ -48,6 +48,7 @@ mod queue;
 pub mod selector;
 #[cfg(feature = "simulated")]
 pub mod simulated;
+pub mod source_bundle;
 pub mod usm;
 mod wiring;
 

@@ -18,6 +18,7 @@ mod memory;
 mod modules;
 mod native;
 mod prints;
+mod raw;
 mod retirement;
 mod support;
 mod transfers;

@@ -9,6 +9,7 @@ mod host_task;
 pub(crate) mod kernel;
 mod native_command;
 mod nd_range;
+mod raw;
 mod reduce;
 mod usm;
 

@@ -69,6 +69,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("argument", argument::functions::TESTS),
     ("argument", argument::blocks::TESTS),
     ("kernel", kernel::bundles::TESTS),
+    ("kernel", kernel::sources::TESTS),
     ("kernel", kernel::errors::TESTS),
     ("kernel", kernel::panics::TESTS),
     ("kernel", kernel::prints::TESTS),

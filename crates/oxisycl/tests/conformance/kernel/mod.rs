@@ -6,3 +6,4 @@ pub(crate) mod errors;
 pub(crate) mod panics;
 pub(crate) mod prints;
 pub(crate) mod ranges;
+pub(crate) mod sources;
