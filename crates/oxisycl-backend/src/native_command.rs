@@ -52,8 +52,13 @@ impl NativeCommand {
 
     /// Runs the work. Called by a backend, once, where the command's calls of the driver belong.
     pub fn enqueue(&self, queue: NativeQueue) {
-        let before = std::mem::replace(&mut *self.state.lock(), State::Ran(None));
-        let State::Waiting(work) = before else { return };
+        let mut state = self.state.lock();
+        if let State::Ran(_) = *state {
+            return;
+        }
+        let State::Waiting(work) = std::mem::replace(&mut *state, State::Ran(None)) else { return };
+        // The work may take locks of its own.
+        drop(state);
         let failure = match catch_unwind(AssertUnwindSafe(|| work(queue))) {
             Ok(Ok(())) => return,
             Ok(Err(error)) => FailureKind::Device(error),
