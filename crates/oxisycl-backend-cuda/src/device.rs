@@ -2,12 +2,15 @@
 
 use std::sync::{Arc, Weak};
 
-use oxisycl_backend::{BackendError, Device, DeviceInfo, LoadedKernel, Memory, Module, Queue, QueueOptions};
+use oxisycl_backend::{
+    BackendError, Device, DeviceInfo, LoadedKernel, Memory, Module, Queue, QueueOptions, RawModule, Source,
+};
 use oxisycl_image::DeviceImage;
 
 use crate::device_state::DeviceState;
 use crate::lane;
 use crate::module::CudaModule;
+use crate::raw_kernel::CudaRawModule;
 use crate::sys::code;
 
 pub(crate) struct CudaDevice {
@@ -61,6 +64,15 @@ unsafe impl Device for CudaDevice {
             })
         })?;
         Ok(Arc::new(ModuleHandle(Arc::new(Used { module: Arc::new(module), device: Arc::downgrade(&self.state) }))))
+    }
+
+    unsafe fn load_source(&self, source: &Source<'_>) -> Result<Arc<dyn RawModule>, BackendError> {
+        let Source::Ptx(ptx) = source else {
+            let (device, what) = (self.info.name.clone(), source.name().to_owned());
+            return Err(BackendError::Unsupported { device, what });
+        };
+        // SAFETY: by the contract of this function.
+        Ok(Arc::new(unsafe { CudaRawModule::load(&self.state.context, ptx) }?))
     }
 }
 

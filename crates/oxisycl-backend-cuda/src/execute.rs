@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use oxisycl_backend::lane::Driver as _;
-use oxisycl_backend::{Advice, Command, KernelCommand};
+use oxisycl_backend::{Advice, Command, KernelCommand, NativeCommand, NativeQueue};
 use smallvec::{SmallVec, smallvec};
 
 use crate::emitter::Emitter;
@@ -40,6 +40,7 @@ pub(crate) fn emit(task: &CudaTask, emitter: &mut Emitter<'_>) -> Result<(), Dri
         Command::Copy(copy) => transfer::copy(&task.queue.device.memory, copy, emitter),
         Command::Fill(command) => fill::fill(&task.queue.device.fill_kernels, command, emitter),
         Command::Prefetch { pointer, size } => prefetch(task, *pointer as DevicePointer, *size, emitter),
+        Command::Native(native) => enqueue_native(task, native, emitter),
         Command::Advise { pointer, size, advice } => advise(task, *pointer as DevicePointer, *size, *advice),
         _ => Ok(()),
     }
@@ -93,6 +94,16 @@ fn launch(task: &CudaTask, command: &KernelCommand, emitter: &mut Emitter<'_>) -
         })
     })?;
     task.print.as_ref().map_or(Ok(()), |buffer| buffer.fetch(emitter))
+}
+
+/// Has other code put its work on the stream. That counts as a call, whatever it has done.
+fn enqueue_native(task: &CudaTask, native: &NativeCommand, emitter: &mut Emitter<'_>) -> Result<(), DriverError> {
+    let context = &task.queue.device.context;
+    emitter.call(|_, stream| {
+        let device = std::ptr::without_provenance_mut(context.device as usize);
+        native.enqueue(NativeQueue { queue: stream.0, device, context: context.raw.0 });
+        Ok(())
+    })
 }
 
 /// Hints are for managed memory, and may be ignored.

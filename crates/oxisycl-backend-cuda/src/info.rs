@@ -77,6 +77,8 @@ fn aspects(driver: &Driver, device: RawDevice, facts: &Facts) -> Vec<Aspect> {
         Aspect::Atomic64,
         Aspect::ExtOxisyclFloatAtomics,
         Aspect::QueueProfiling,
+        Aspect::OnlineCompiler,
+        Aspect::OnlineLinker,
         Aspect::UsmDeviceAllocations,
         Aspect::UsmHostAllocations,
     ];

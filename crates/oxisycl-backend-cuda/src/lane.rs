@@ -325,7 +325,8 @@ unsafe impl Driver for Cuda {
     fn info(queue: &LaneQueue<Self>) -> QueueInfo {
         // The poller naps between its polls; a wait as long as a large kernel would end late by some percent of it.
         let help_timeout = Duration::from_millis(2);
-        QueueInfo { holds_back: batch::holds_back(&queue.lanes[0]), help_timeout, ..QueueInfo::default() }
+        let holds_back = batch::holds_back(&queue.lanes[0]);
+        QueueInfo { holds_back, help_timeout, takes_native: true, ..QueueInfo::default() }
     }
 
     fn native_handle(queue: &LaneQueue<Self>, handle: NativeHandle) -> Option<*mut c_void> {

@@ -50,6 +50,7 @@ mod native;
 mod peers;
 mod print_buffer;
 mod quirks;
+mod raw_kernel;
 mod records;
 mod retired;
 mod stack;

@@ -243,6 +243,8 @@ impl CudaModule {
                 preferred_items: Some(block_threads as usize),
                 private_bytes: usize::try_from(private_bytes).ok(),
                 registers: usize::try_from(registers).ok(),
+                sub_group_size: Some(WARP),
+                max_sub_groups: Some((max_threads as usize).div_ceil(WARP)),
             },
             allowed_local_bytes: Mutex::new(ALLOWED_LOCAL_BYTES.saturating_sub(static_local_bytes)),
             entry,
@@ -252,9 +254,9 @@ impl CudaModule {
 }
 
 /// The number of threads that NVIDIA GPUs execute together.
-const WARP: usize = 32;
+pub(crate) const WARP: usize = 32;
 /// Bytes of local memory of a block, its code's own included, above which each function must opt in.
-const ALLOWED_LOCAL_BYTES: usize = 48 << 10;
+pub(crate) const ALLOWED_LOCAL_BYTES: usize = 48 << 10;
 
 impl CudaKernel {
     /// Makes the driver allow launches with `bytes` of local memory. The device's limit was checked before.

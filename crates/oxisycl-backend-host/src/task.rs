@@ -118,6 +118,10 @@ impl HostTask {
                 what: "an event of another backend as a dependency".to_owned(),
             });
         }
+        if matches!(command, Command::Native(_)) {
+            let what = "native commands: it has no driver".to_owned();
+            return Err(BackendError::Unsupported { device: home.executor().device_name().to_owned(), what });
+        }
         let task = Self {
             links: Links::new(dependencies.len()),
             options,

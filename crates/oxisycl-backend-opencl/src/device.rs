@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use oxisycl_backend::{
-    BackendError, Device, DeviceInfo, Memory, Module, Partition, PartitionProperty, Queue, QueueOptions,
+    BackendError, Device, DeviceInfo, Memory, Module, Partition, PartitionProperty, Queue, QueueOptions, RawModule,
+    Source,
 };
 use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::DeviceType;
@@ -20,6 +21,7 @@ use crate::module::{ClModule, ModuleHandle};
 use crate::process_exit;
 use crate::query::Asked;
 use crate::quirks::Quirks;
+use crate::raw_kernel::ClRawModule;
 use crate::sharing::{Sharing, SharingKind};
 use crate::sys::{Functions, Object, code};
 
@@ -251,6 +253,18 @@ unsafe impl Device for ClDevice {
         // SAFETY: by the contract of this function.
         let module = unsafe { ClModule::load(self.context(), self.state.limits, image) }?;
         Ok(Arc::new(ModuleHandle(Arc::new(module))))
+    }
+
+    unsafe fn load_source(&self, source: &Source<'_>) -> Result<Arc<dyn RawModule>, BackendError> {
+        let _compiling = self.context().quirks.process_end.then(process_exit::Compiling::begin);
+        // SAFETY: by the contract of this function.
+        Ok(Arc::new(unsafe { ClRawModule::load(self.context(), source) }?))
+    }
+
+    fn built_in_kernels(&self) -> Vec<String> {
+        let context = self.context();
+        let names = Asked::device(&context.functions, context.device).text(code::DEVICE_BUILT_IN_KERNELS);
+        names.split(';').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
     }
 }
 

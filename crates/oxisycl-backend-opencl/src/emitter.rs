@@ -124,6 +124,36 @@ impl<'a> Emitter<'a> {
         })
     }
 
+    /// Puts a barrier on the queue: what comes later waits for the command's dependencies.
+    pub(crate) fn barrier(&mut self) -> Result<()> {
+        self.call("clEnqueueBarrierWithWaitList", |functions, queue, n, list, event| {
+            // SAFETY: a live queue, and live events as many as are said.
+            unsafe { (functions.clEnqueueBarrierWithWaitList)(queue, n, list, event) }
+        })
+    }
+
+    /// Has other code put work on the queue.
+    pub(crate) fn call_native(&mut self, call: impl FnOnce(Object)) {
+        call(self.queue);
+    }
+
+    /// Puts a marker behind everything that is on the queue. Its event stands for the command.
+    pub(crate) fn marker_of_all(&mut self) -> Result<()> {
+        self.waits.clear();
+        let before = std::mem::take(&mut self.events);
+        match self.marker() {
+            Ok(()) => self.release(before),
+            Err(error) => {
+                // Without the marker no event tells when the other code's work has ended.
+                // SAFETY: a live queue.
+                unsafe { (self.context.functions.clFinish)(self.queue.0) };
+                self.events = before;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     fn gather(&mut self) -> Result<()> {
         let list: SmallVec<[Handle; MANY]> = self.events.iter().map(|event| event.0).collect();
         let mut event = ptr::null_mut();

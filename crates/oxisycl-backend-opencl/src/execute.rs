@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use oxisycl_backend::{Command, KernelCommand};
+use oxisycl_backend::{Command, KernelCommand, NativeCommand, NativeQueue};
 use oxisycl_types::{DeviceLaunch, GroupSize};
 
 use crate::emitter::Emitter;
@@ -26,6 +26,7 @@ pub(crate) fn emit(task: &ClTask, follows: bool, emitter: &mut Emitter<'_>, reso
             prefetch(*pointer, *size, emitter);
             Ok(())
         }
+        Command::Native(native) => return enqueue_native(native, emitter),
         // Advice has no values that OpenCL gives a meaning to.
         _ => Ok(()),
     }?;
@@ -33,6 +34,17 @@ pub(crate) fn emit(task: &ClTask, follows: bool, emitter: &mut Emitter<'_>, reso
     // task is over at once: what it depends on gave the driver nothing to do either.
     let needs_marker = emitter.has_waits() || (follows && emitter.keeps_order());
     if !emitter.has_begun() && needs_marker { emitter.marker() } else { Ok(()) }
+}
+
+/// Has other code put its work on the queue. A barrier before it waits for the command's dependencies, and a marker behind it for the work.
+/// Both are for queues out of order; on others they order nothing and have the command's events.
+fn enqueue_native(native: &NativeCommand, emitter: &mut Emitter<'_>) -> Result<()> {
+    let context = emitter.context();
+    emitter.barrier()?;
+    emitter.call_native(|queue| {
+        native.enqueue(NativeQueue { queue: queue.0, device: context.device.0, context: context.raw.0 });
+    });
+    emitter.marker_of_all()
 }
 
 fn launch(task: &ClTask, command: &KernelCommand, emitter: &mut Emitter<'_>, resources: &mut Resources) -> Result<()> {

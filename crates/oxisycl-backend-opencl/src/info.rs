@@ -112,6 +112,8 @@ fn aspects(device: Asked<'_>, sharing: &Sharing) -> Vec<Aspect> {
         (Aspect::Fp64, device.number(code::DEVICE_DOUBLE_FP_CONFIG) != 0),
         (Aspect::Atomic64, has("cl_khr_int64_base_atomics") && has("cl_khr_int64_extended_atomics")),
         (Aspect::ExtOxisyclFloatAtomics, has("cl_ext_float_atomics") && has_float_sums(device)),
+        (Aspect::OnlineCompiler, device.number(code::DEVICE_COMPILER_AVAILABLE) != 0),
+        (Aspect::OnlineLinker, device.number(code::DEVICE_LINKER_AVAILABLE) != 0),
         (Aspect::QueueProfiling, true),
         (Aspect::UsmDeviceAllocations, true),
         (Aspect::UsmHostAllocations, sharing.has(UsmKind::Host)),

@@ -325,6 +325,7 @@ unsafe impl Driver for OpenCl {
         QueueInfo {
             max_unfinished: MAX_UNFINISHED,
             event_domain: queue.device.context.event_domain,
+            takes_native: true,
             help_timeout: queue.part.help_timeout,
             ..QueueInfo::default()
         }

@@ -54,6 +54,7 @@ mod process_exit;
 mod query;
 mod queue_pool;
 mod quirks;
+mod raw_kernel;
 mod records;
 mod sharing;
 mod submit_polling;

@@ -69,9 +69,9 @@ fn check_kernels(context: &Context, image: &DeviceImage) -> Result<(), BackendEr
 }
 
 /// A program that is released when it is dropped.
-struct Program<'c> {
-    context: &'c Context,
-    raw: Object,
+pub(crate) struct Program<'c> {
+    pub(crate) context: &'c Context,
+    pub(crate) raw: Object,
 }
 
 impl Drop for Program<'_> {
@@ -82,14 +82,15 @@ impl Drop for Program<'_> {
 }
 
 impl Program<'_> {
-    fn keep(self) -> Object {
+    /// Gives the program away, which is not released then.
+    pub(crate) fn keep(self) -> Object {
         let raw = self.raw;
         std::mem::forget(self);
         raw
     }
 
     /// Builds the program for the context's device.
-    fn build(&self, options: &str) -> Result<()> {
+    pub(crate) fn build(&self, options: &str) -> Result<()> {
         let text = CString::new(options).map_err(|_| BAD_OPTIONS)?;
         let context = self.context;
         // SAFETY: a live program and a device of its context; without a callback, the call returns when it is built.
@@ -150,7 +151,7 @@ fn driver_options(options: &str) -> String {
 }
 
 /// The error for a program that the driver does not build, with the driver's log.
-fn refusal(program: &Program<'_>, error: ClError) -> BackendError {
+pub(crate) fn refusal(program: &Program<'_>, error: ClError) -> BackendError {
     let log = program.log();
     let note = if log.is_empty() { log } else { format!("; the driver's log: {log}") };
     program.context.fail(error).with_note(&note)
@@ -250,6 +251,18 @@ impl ClModule {
         (asked == code::SUCCESS).then_some(answer)
     }
 
+    /// The driver's answer to a query about the sub-groups of a kernel in groups of that many work-items; `None` where it has no sub-groups.
+    fn ask_sub_groups(&self, kernel: Object, what: u32, items: usize) -> Option<usize> {
+        let mut answer = 0usize;
+        // SAFETY: a live kernel and a device of its context. Input and answer are of the sizes that are said.
+        let asked = unsafe {
+            let get = self.context.functions.clGetKernelSubGroupInfo;
+            let (input, value, size) = ((&raw const items).cast(), (&raw mut answer).cast(), size_of::<usize>());
+            get(kernel.0, self.context.device.0, what, size, input, size, value, ptr::null_mut())
+        };
+        (asked == code::SUCCESS && answer > 0).then_some(answer)
+    }
+
     /// The most work-items of a group of the kernel.
     fn most_items(&self, kernel: Object) -> usize {
         self.ask(kernel, code::KERNEL_WORK_GROUP_SIZE).filter(|items| *items > 0).unwrap_or(1)
@@ -292,6 +305,7 @@ impl Module for ModuleHandle {
             return Err(BackendError::Unsupported { device: context.name.clone(), what });
         }
         let items = module.most_items(Object(raw));
+        let sub_groups = |what| module.ask_sub_groups(Object(raw), what, items);
         let kernel = ClKernel {
             module: module.clone(),
             raw: Object(raw),
@@ -310,6 +324,8 @@ impl Module for ModuleHandle {
                 private_bytes: module
                     .ask::<u64>(Object(raw), code::KERNEL_PRIVATE_MEM_SIZE)
                     .and_then(|bytes| usize::try_from(bytes).ok()),
+                sub_group_size: sub_groups(code::KERNEL_MAX_SUB_GROUP_SIZE),
+                max_sub_groups: sub_groups(code::KERNEL_MAX_NUM_SUB_GROUPS),
                 ..KernelInfo::NOTHING
             },
             entry,

@@ -14,7 +14,8 @@ use crate::error::{ClError, Result, check};
 use crate::query::Asked;
 use crate::svm::{self, ListGuard, Svm};
 use crate::sys::{
-    AllocateDevice, AllocateHost, Code, EnqueueCopy, EnqueueFill, EnqueueMigrate, FreeShared, Functions, Object, code,
+    AllocateDevice, AllocateHost, Code, EnqueueCopy, EnqueueFill, EnqueueMigrate, FreeShared, Functions, Object,
+    SetPointer, code,
 };
 
 /// The largest alignment in OpenCL, in bytes: the size of its largest type.
@@ -53,6 +54,7 @@ struct Intel {
     device: AllocateDevice,
     shared: AllocateDevice,
     free: FreeShared,
+    set_pointer: Option<SetPointer>,
     host_capabilities: u64,
     shared_capabilities: u64,
 }
@@ -117,6 +119,7 @@ impl Sharing {
                 device: function(functions, platform, c"clDeviceMemAllocINTEL")?,
                 shared: function(functions, platform, c"clSharedMemAllocINTEL")?,
                 free: function(functions, platform, c"clMemFreeINTEL")?,
+                set_pointer: function(functions, platform, c"clSetKernelArgMemPointerINTEL"),
                 host_capabilities: device.number(code::DEVICE_HOST_MEM_CAPABILITIES_INTEL),
                 shared_capabilities: device.number(code::DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL),
             }),
@@ -224,6 +227,31 @@ impl Sharing {
     pub(crate) fn close(&self, functions: &Functions, context: Object) {
         if let Way::Svm(svm) = &self.way {
             svm.close(functions, context);
+        }
+    }
+
+    /// Sets an argument of a kernel to an address.
+    ///
+    /// # Safety
+    /// The kernel is live, and no other thread uses it now.
+    pub(crate) unsafe fn set_pointer(
+        &self,
+        functions: &Functions,
+        kernel: Object,
+        index: u32,
+        pointer: *const c_void,
+    ) -> Result<()> {
+        const CALL: &str = "clSetKernelArgMemPointerINTEL";
+        match &self.way {
+            Way::Intel(intel) => {
+                let set = intel.set_pointer.ok_or(ClError { call: CALL, code: code::INVALID_OPERATION })?;
+                // SAFETY: by the contract of this function.
+                check(CALL, unsafe { set(kernel.0, index, pointer) })
+            }
+            // SAFETY: as above.
+            Way::Svm(_) => check("clSetKernelArgSVMPointer", unsafe {
+                (functions.clSetKernelArgSVMPointer)(kernel.0, index, pointer)
+            }),
         }
     }
 

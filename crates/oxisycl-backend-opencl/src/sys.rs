@@ -46,6 +46,10 @@ pub mod code {
     pub const INVALID_COMMAND_QUEUE: Code = -36;
     pub const INVALID_BUILD_OPTIONS: Code = -43;
     pub const INVALID_KERNEL_NAME: Code = -46;
+    pub const INVALID_OPERATION: Code = -59;
+    pub const INVALID_ARG_INDEX: Code = -49;
+    pub const INVALID_ARG_VALUE: Code = -50;
+    pub const INVALID_ARG_SIZE: Code = -51;
     pub const INVALID_BUFFER_SIZE: Code = -61;
     pub const PLATFORM_NOT_FOUND: Code = -1001;
 
@@ -101,6 +105,9 @@ pub mod code {
     pub const DEVICE_PARTITION_MAX_SUB_DEVICES: u32 = 0x1043;
     pub const DEVICE_PARTITION_PROPERTIES: u32 = 0x1044;
     pub const DEVICE_PARTITION_AFFINITY_DOMAIN: u32 = 0x1045;
+    pub const DEVICE_COMPILER_AVAILABLE: u32 = 0x1028;
+    pub const DEVICE_LINKER_AVAILABLE: u32 = 0x103E;
+    pub const DEVICE_BUILT_IN_KERNELS: u32 = 0x103F;
     pub const DEVICE_SVM_CAPABILITIES: u32 = 0x1053;
     pub const DEVICE_IL_VERSION: u32 = 0x105B;
     pub const DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT: u32 = 0x1069;
@@ -147,7 +154,12 @@ pub mod code {
     pub const KERNEL_WORK_GROUP_SIZE: u32 = 0x11B0;
     /// `CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE`
     pub const KERNEL_PREFERRED_MULTIPLE: u32 = 0x11B3;
+    pub const KERNEL_COMPILE_WORK_GROUP_SIZE: u32 = 0x11B1;
+    pub const KERNEL_LOCAL_MEM_SIZE: u32 = 0x11B2;
     pub const KERNEL_PRIVATE_MEM_SIZE: u32 = 0x11B4;
+    pub const KERNEL_MAX_NUM_SUB_GROUPS: u32 = 0x11B9;
+    /// `CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE`
+    pub const KERNEL_MAX_SUB_GROUP_SIZE: u32 = 0x2033;
     pub const KERNEL_EXEC_INFO_SVM_PTRS: u32 = 0x11B6;
     pub const KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM: u32 = 0x11B7;
     /// `CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL`; those of device and shared memory follow.
@@ -221,6 +233,7 @@ functions! {
     clFlush(Handle) -> Code;
     clFinish(Handle) -> Code;
     clCreateProgramWithSource(Handle, u32, *const *const c_char, *const usize, *mut Code) -> Handle;
+    clCreateProgramWithBuiltInKernels(Handle, u32, *const Handle, *const c_char, *mut Code) -> Handle;
     clCreateProgramWithIL(Handle, *const c_void, usize, *mut Code) -> Handle;
     clCreateProgramWithBinary(Handle, u32, *const Handle, *const usize, *const *const u8, *mut Code, *mut Code) -> Handle;
     clBuildProgram(Handle, u32, *const Handle, *const c_char, *const c_void, *mut c_void) -> Code;
@@ -230,11 +243,13 @@ functions! {
     clCreateKernel(Handle, *const c_char, *mut Code) -> Handle;
     clGetKernelInfo(Handle, u32, usize, *mut c_void, *mut usize) -> Code;
     clGetKernelWorkGroupInfo(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> Code;
+    clGetKernelSubGroupInfo(Handle, Handle, u32, usize, *const c_void, usize, *mut c_void, *mut usize) -> Code;
     clSetKernelArg(Handle, u32, usize, *const c_void) -> Code;
     clSetKernelArgSVMPointer(Handle, u32, *const c_void) -> Code;
     clSetKernelExecInfo(Handle, u32, usize, *const c_void) -> Code;
     clReleaseKernel(Handle) -> Code;
     clEnqueueNDRangeKernel(Handle, Handle, u32, *const usize, *const usize, *const usize, u32, *const Handle, *mut Handle) -> Code;
+    clEnqueueBarrierWithWaitList(Handle, u32, *const Handle, *mut Handle) -> Code;
     clEnqueueMarkerWithWaitList(Handle, u32, *const Handle, *mut Handle) -> Code;
     clGetEventInfo(Handle, u32, usize, *mut c_void, *mut usize) -> Code;
     clGetEventProfilingInfo(Handle, u32, usize, *mut c_void, *mut usize) -> Code;
@@ -269,6 +284,8 @@ pub type EnqueueFill = unsafe extern "system" fn(
     *const Handle,
     *mut Handle,
 ) -> Code;
+/// `clSetKernelArgMemPointerINTEL`.
+pub type SetPointer = unsafe extern "system" fn(Handle, u32, *const c_void) -> Code;
 /// `clEnqueueMigrateMemINTEL`.
 pub type EnqueueMigrate =
     unsafe extern "system" fn(Handle, *const c_void, usize, u64, u32, *const Handle, *mut Handle) -> Code;

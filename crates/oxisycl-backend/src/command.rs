@@ -6,7 +6,7 @@ use std::sync::Arc;
 use oxisycl_image::KernelDescriptor;
 use oxisycl_types::{GroupSize, LaunchRange};
 
-use crate::{ArgumentBlock, FillPattern, KernelBox, LoadedKernel, MemoryId};
+use crate::{ArgumentBlock, FillPattern, KernelBox, LoadedKernel, MemoryId, NativeCommand};
 
 /// One unit of work of a queue.
 ///
@@ -37,6 +37,8 @@ pub enum Command {
         /// The hint.
         advice: Advice,
     },
+    /// Work that other code puts on the driver's queue. Only for queues that [take it](crate::QueueInfo::takes_native).
+    Native(Box<NativeCommand>),
 }
 
 // SAFETY: the pointers are addresses that the issuer keeps valid until completion; they are used by one executor at a time.
@@ -51,7 +53,7 @@ impl Command {
             Self::Kernel(_) => crate::Operation::Launch,
             Self::Copy(_) => crate::Operation::Copy,
             Self::Fill(_) => crate::Operation::Fill,
-            Self::Marker | Self::Prefetch { .. } | Self::Advise { .. } => crate::Operation::Other,
+            Self::Marker | Self::Prefetch { .. } | Self::Advise { .. } | Self::Native(_) => crate::Operation::Other,
         }
     }
 }
@@ -80,6 +82,7 @@ impl fmt::Display for Command {
             Self::Marker => f.write_str("marker"),
             Self::Prefetch { size, .. } => write!(f, "prefetch of {size} bytes"),
             Self::Advise { size, .. } => write!(f, "advice on {size} bytes"),
+            Self::Native(native) => write!(f, "native command \"{}\"", native.name()),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use oxisycl_image::DeviceImage;
 use oxisycl_types::BackendKind;
 
-use crate::{BackendError, DeviceInfo, Memory, Module, Queue, QueueOptions};
+use crate::{BackendError, DeviceInfo, Memory, Module, Queue, QueueOptions, RawModule, Source};
 
 /// One backend of the process. Making the object is cheap; drivers are asked on the first call of `platforms`.
 pub trait Backend: Send + Sync {
@@ -132,5 +132,21 @@ pub unsafe trait Device: Any + Send + Sync {
     /// `Unsupported` if the device runs native code only; `Driver` with the driver's log if it refuses the code.
     unsafe fn load(&self, _image: &DeviceImage, _binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {
         Err(BackendError::Unsupported { device: self.info().name.clone(), what: "device images".to_owned() })
+    }
+
+    /// Has the driver compile code that the program brings, or find kernels that the device has by itself.
+    ///
+    /// # Safety
+    /// The user has vouched for the code.
+    ///
+    /// # Errors
+    /// `Unsupported` if the device takes no such code, as by default; `Driver` with the driver's log if it refuses the code.
+    unsafe fn load_source(&self, source: &Source<'_>) -> Result<Arc<dyn RawModule>, BackendError> {
+        Err(BackendError::Unsupported { device: self.info().name.clone(), what: source.name().to_owned() })
+    }
+
+    /// The names of the kernels that the device has by itself.
+    fn built_in_kernels(&self) -> Vec<String> {
+        Vec::new()
     }
 }

@@ -31,11 +31,13 @@ mod kernel_box;
 pub mod lane;
 mod memory;
 mod module;
+mod native_command;
 pub mod panic_hook;
 pub mod poller;
 pub mod pool;
 pub mod process_end;
 mod queue;
+mod raw_kernel;
 mod setting;
 mod sync;
 
@@ -52,8 +54,10 @@ pub use info::{
 pub use kernel_box::KernelBox;
 pub use memory::{Memory, MemoryId, MemoryInfo, UsmKind};
 pub use module::{KernelGroupLimits, KernelInfo, LoadedKernel, Module};
+pub use native_command::{NativeCommand, NativeQueue, NativeWork};
 pub use queue::{
     Batching, Completion, Dependency, DependencyKind, Event, EventDomain, EventStatus, ExecutionTimes, KernelOutput,
     MAX_PRINTING, NativeHandle, Outcome, Priority, Queue, QueueInfo, QueueOptions,
 };
+pub use raw_kernel::{RawKernel, RawLaunch, RawModule, RawRefusal, RawValue, Source};
 pub use setting::bytes_setting;

@@ -56,6 +56,10 @@ pub struct KernelInfo {
     pub private_bytes: Option<usize>,
     /// Registers of a work-item, of 4 bytes each, if the driver reports it.
     pub registers: Option<usize>,
+    /// Work-items of its largest sub-groups, if the driver reports it.
+    pub sub_group_size: Option<usize>,
+    /// Most sub-groups of a group, if the driver reports it.
+    pub max_sub_groups: Option<usize>,
 }
 
 impl KernelInfo {
@@ -69,6 +73,8 @@ impl KernelInfo {
         preferred_items: None,
         private_bytes: None,
         registers: None,
+        sub_group_size: None,
+        max_sub_groups: None,
     };
 }
 

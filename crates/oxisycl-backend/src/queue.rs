@@ -216,6 +216,8 @@ pub struct QueueInfo {
     pub holds_back: bool,
     /// The queues whose events its commands can be issued behind. Behind others they are issued once the event is complete.
     pub event_domain: EventDomain,
+    /// Whether the queue takes commands of the kind [`Native`](Command::Native): it has a driver's queue that such work can be put on.
+    pub takes_native: bool,
     /// How long a waiting thread should [help](Queue::help) without success before it sleeps. Long where only a poller, which naps,
     /// reports the end of commands: without that, kernels of 0.5 ms on a GPU ended five percent late.
     pub help_timeout: Duration,
@@ -230,6 +232,7 @@ impl Default for QueueInfo {
             progress: None,
             holds_back: false,
             event_domain: EventDomain::PLATFORM,
+            takes_native: false,
             help_timeout: Duration::from_micros(20),
         }
     }
@@ -249,7 +252,8 @@ pub unsafe trait Queue: Any + Send + Sync {
     ///
     /// # Safety
     /// Until `completion` is called, all memory that the command refers to is valid. Nothing outside the order given by the dependencies uses it
-    /// in conflict with the command. A kernel's argument block belongs to its descriptor's entry.
+    /// in conflict with the command. A kernel's argument block belongs to its descriptor's entry. The work of a native command puts calls on
+    /// the queue that it is given, and they keep these rules.
     unsafe fn issue(
         &self,
         command: Command,

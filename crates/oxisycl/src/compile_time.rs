@@ -8,7 +8,7 @@ use oxisycl_types::Aspect;
 /// Whether any device that a program can be compiled for may have `aspect` (`any_device_has` of SYCL). If not, no device of the program
 /// has it. The macro of the same name answers for the targets of a build.
 pub const fn any_device_has(aspect: Aspect) -> bool {
-    !matches!(aspect, Aspect::Image | Aspect::OnlineCompiler | Aspect::OnlineLinker)
+    !matches!(aspect, Aspect::Image)
 }
 
 /// Whether all devices that a program can be compiled for have `aspect` (`all_devices_have` of SYCL). `false` for every aspect: for each of
@@ -125,6 +125,8 @@ const fn cuda_has(aspect: Aspect) -> Has {
         | Aspect::Fp16
         | Aspect::Fp64
         | Aspect::Atomic64
+        | Aspect::OnlineCompiler
+        | Aspect::OnlineLinker
         | Aspect::QueueProfiling
         | Aspect::UsmDeviceAllocations
         | Aspect::UsmHostAllocations
@@ -141,12 +143,7 @@ const fn cuda_has(aspect: Aspect) -> Has {
 const fn opencl_has(aspect: Aspect) -> Has {
     match aspect {
         Aspect::QueueProfiling | Aspect::UsmDeviceAllocations => Has::All,
-        Aspect::Emulated
-        | Aspect::HostDebuggable
-        | Aspect::Image
-        | Aspect::OnlineCompiler
-        | Aspect::OnlineLinker
-        | Aspect::ExtOxisyclAtomic128 => Has::None,
+        Aspect::Emulated | Aspect::HostDebuggable | Aspect::Image | Aspect::ExtOxisyclAtomic128 => Has::None,
         _ => Has::Some,
     }
 }

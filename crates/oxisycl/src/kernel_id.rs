@@ -12,7 +12,7 @@ use oxisycl_device::group::nd::{ByItem, NdArguments, NdExtent, NdItem};
 use oxisycl_device::group::{ByGroup, Group, GroupArguments, GroupForm, Shape};
 use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::{Form, StatedNeeds};
-use oxisycl_runtime::program::{KernelKey, programs};
+use oxisycl_runtime::program::{KernelKey, KnownKernel, WantedKernel, programs};
 use oxisycl_types::HostEntry;
 
 use crate::handler::kernel::{check_stated, describe, range_closure, single_closure};
@@ -35,10 +35,7 @@ impl KernelId {
     /// Errors: `KernelNotSupported` if the device images of a library cannot be read.
     pub fn all() -> Result<Vec<Self>> {
         let known = programs().kernels()?;
-        Ok(known
-            .into_iter()
-            .map(|kernel| Self { key: kernel.key, entry: None, name: kernel.type_name, stated: StatedNeeds::NONE })
-            .collect())
+        Ok(known.iter().map(Self::known).collect())
     }
 
     /// The kernel that [`parallel_for`](crate::Handler::parallel_for) launches for this closure.
@@ -199,6 +196,16 @@ impl KernelId {
     /// The name of its type.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// A kernel that device images tell of.
+    pub(crate) fn known(kernel: &KnownKernel) -> Self {
+        Self { key: kernel.key, entry: None, name: kernel.type_name.clone(), stated: StatedNeeds::NONE }
+    }
+
+    /// The kernel as one that a bundle is to have.
+    pub(crate) fn wanted(&self) -> WantedKernel {
+        WantedKernel { key: self.key, entry: self.entry, name: self.name.clone(), stated: self.stated }
     }
 
     /// What keeps the device from running the kernel, as far as that is known without loading its code.

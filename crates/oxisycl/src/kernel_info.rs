@@ -1,19 +1,20 @@
 //! What is known of kernels on a device (SYCL 2020 section 4.11.13.1), and of the groups that launches may have.
 
 use oxisycl_backend::KernelInfo as BackendInfo;
+use oxisycl_image::StatedNeeds;
 use oxisycl_runtime::graph::forbid_blocking;
 use oxisycl_types::{ErrorCode, Range};
 
 use crate::{Device, Error, KernelId, Result};
 
-/// What is known of a kernel on a device, see [`Device::kernel_info`].
+/// What is known of a kernel on a device, see [`Device::kernel_info`] and [`KernelObject::info`](crate::kernel_bundle::KernelObject::info).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct KernelInfo {
     /// Most work-items of a group (`work_group_size`).
     pub max_work_group_size: usize,
-    /// Work-items of a group per dimension, the innermost last, if the kernel fixes or states them (`compile_work_group_size`).
-    pub compile_work_group_size: Option<[usize; 3]>,
+    /// Work-items of a group, if the kernel states them or its image allows no others (`compile_work_group_size`). Unused leading dimensions are 1.
+    pub compile_work_group_size: Option<Range<3>>,
     /// Work-items of a sub-group, if the kernel states them (`compile_sub_group_size`).
     pub compile_sub_group_size: Option<usize>,
     /// The number of work-items in a group is best a multiple of this (`preferred_work_group_size_multiple`).
@@ -26,6 +27,33 @@ pub struct KernelInfo {
     pub local_memory_size: usize,
     /// Registers of 4 bytes that each work-item has, if the driver says so.
     pub registers: Option<usize>,
+    /// Most sub-groups of a group (`max_num_sub_groups`).
+    pub max_num_sub_groups: usize,
+    /// Work-items of its largest sub-groups, if the driver says so (`max_sub_group_size`).
+    pub max_sub_group_size: Option<usize>,
+}
+
+impl KernelInfo {
+    /// Of a kernel that is loaded as `info` says, or that has no image on the device.
+    pub(crate) fn new(device: &Device, info: Option<&BackendInfo>, stated: &StatedNeeds) -> Self {
+        // Without an image, what its attribute states is all that there is.
+        let (group, sub_group) = info.map_or((stated.group, stated.sub_group), |info| (info.group, info.sub_group));
+        let info = info.unwrap_or(&BackendInfo::NOTHING);
+        let of_device = device.info();
+        let largest_sub_group = || of_device.sub_group_sizes.iter().copied().max();
+        Self {
+            max_work_group_size: info.group_limits.items.min(of_device.max_work_group_size),
+            preferred_work_group_size_multiple: info.preferred_multiple,
+            preferred_work_group_size: info.preferred_items,
+            private_memory_size: info.private_bytes,
+            local_memory_size: info.group_limits.static_local_bytes,
+            registers: info.registers,
+            compile_work_group_size: (group != [0; 3]).then(|| Range(group.map(|items| items as usize))),
+            compile_sub_group_size: (sub_group != 0).then_some(sub_group as usize),
+            max_num_sub_groups: info.max_sub_groups.unwrap_or(of_device.max_num_sub_groups as usize),
+            max_sub_group_size: info.sub_group_size.or_else(largest_sub_group),
+        }
+    }
 }
 
 /// Groups that every device takes in one launch: backends cut launches into as many grids as that needs.
@@ -55,21 +83,7 @@ impl Device {
     pub fn kernel_info(&self, kernel: &KernelId) -> Result<KernelInfo> {
         forbid_blocking("kernel_info")?;
         let code = kernel.load(self)?;
-        let info = code.as_ref().map_or(&BackendInfo::NOTHING, |code| code.info());
-        // Of a kernel without an image, what its attribute states is all that there is.
-        let stated = kernel.stated();
-        let (group, sub_group) =
-            if code.is_some() { (info.group, info.sub_group) } else { (stated.group, stated.sub_group) };
-        Ok(KernelInfo {
-            compile_work_group_size: (group != [0; 3]).then(|| group.map(|extent| extent as usize)),
-            compile_sub_group_size: (sub_group != 0).then_some(sub_group as usize),
-            max_work_group_size: info.group_limits.items.min(self.info().max_work_group_size),
-            preferred_work_group_size_multiple: info.preferred_multiple,
-            preferred_work_group_size: info.preferred_items,
-            private_memory_size: info.private_bytes,
-            local_memory_size: info.group_limits.static_local_bytes,
-            registers: info.registers,
-        })
+        Ok(KernelInfo::new(self, code.as_ref().map(|code| code.info()), kernel.stated()))
     }
 
     /// How many groups of a kernel a compute unit executes at a time, if the driver says so: the kernel's occupancy. The groups have `work_group_size`

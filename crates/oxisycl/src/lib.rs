@@ -40,6 +40,7 @@ mod environment;
 mod event;
 mod handler;
 mod host_accessor;
+pub mod kernel_bundle;
 mod kernel_id;
 mod kernel_info;
 mod platform;
@@ -47,6 +48,7 @@ mod queue;
 pub mod selector;
 #[cfg(feature = "simulated")]
 pub mod simulated;
+pub mod source_bundle;
 pub mod specialization;
 pub mod usm;
 mod wiring;
@@ -67,8 +69,9 @@ pub mod __compile_time {
 pub use context::Context;
 pub use device::Device;
 pub use event::{Event, Profile};
-pub use handler::{Handler, HostMemory, HostScope, HostSlot, HostTaskAccessor, InteropHandle};
+pub use handler::{Handler, HostMemory, HostScope, HostSlot, HostTaskAccessor, InteropHandle, NativeScope};
 pub use host_accessor::{HostAccessor, HostIter};
+pub use kernel_bundle::KernelBundle;
 pub use kernel_id::KernelId;
 pub use kernel_info::KernelInfo;
 pub use platform::Platform;

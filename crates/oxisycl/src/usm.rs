@@ -17,8 +17,12 @@ use parking_lot::Mutex;
 
 use crate::{Context, Device, Error, Event, Handler, Queue, Result};
 
+#[cfg(feature = "allocator")]
+mod allocator;
 mod pointer;
 
+#[cfg(feature = "allocator")]
+pub use allocator::{AllocatorKind, Host, Shared, UsmAllocator};
 pub use pointer::{PointerKind, UsmPointer, pointer_device, pointer_kind};
 
 /// An owned allocation of `len` elements.

@@ -1,23 +1,22 @@
 //! Device images that a test makes itself, for simulated devices that ask for them.
 
+#[path = "support/own_images.rs"]
+mod own_images;
 mod support;
 
-use std::any::{TypeId, type_name};
-use std::ffi::{CStr, CString};
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::any::type_name;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use oxisycl::prelude::*;
 use oxisycl::selector::{accelerator_selector, default_selector};
 use oxisycl::simulated::{SimulatedConfig, Simulator};
 use oxisycl::{ErrorCode, KernelId, SingleKernel};
-use oxisycl_image::{
-    Argument, DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, UnsupportedKernel,
-    encode_bundle,
-};
-use oxisycl_runtime::program::{__oxisycl_register_images, __oxisycl_unregister_images, KernelKey};
+use oxisycl_image::{Argument, DeviceImage, Form, KernelEntry, ParameterLayout, UnsupportedKernel, encode_bundle};
+use oxisycl_runtime::program::{__oxisycl_register_images, __oxisycl_unregister_images};
 
+#[cfg(target_os = "linux")]
+use own_images::Library;
+use own_images::{Registered, device, entry, image, image_of, kernel};
 use support::alone;
 
 /// A bundle without images, which registers itself before `main` as a link unit does.
@@ -38,68 +37,6 @@ static BEFORE_MAIN: extern "C" fn() = {
     register
 };
 
-/// Bytes that are registered until this is dropped.
-struct Registered(Vec<u8>);
-
-impl Registered {
-    fn new(images: &[DeviceImage]) -> Self {
-        let bytes = encode_bundle(images).unwrap();
-        // SAFETY: the bytes do not move with the vector and live until they are taken back. Simulated devices run no code of images.
-        unsafe { __oxisycl_register_images(bytes.as_ptr(), bytes.len()) };
-        Self(bytes)
-    }
-}
-
-impl Drop for Registered {
-    fn drop(&mut self) {
-        // SAFETY: registered by `new`.
-        unsafe { __oxisycl_unregister_images(self.0.as_ptr(), self.0.len()) };
-    }
-}
-
-fn entry<K: 'static>(form: Form) -> KernelEntry {
-    KernelEntry {
-        symbol: "kernel".to_owned(),
-        type_id: KernelKey::new(TypeId::of::<K>(), form).type_id,
-        form,
-        parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
-        type_name: type_name::<K>().to_owned(),
-        location: SourceLocation { file: String::new(), line: 1, column: 1 },
-        launch: None,
-        requirements: Vec::new(),
-        aspects: Vec::new(),
-        unstated: Vec::new(),
-        library: Vec::new(),
-        arguments: Vec::new(),
-        specialized: Vec::new(),
-        may_panic: false,
-        may_print: false,
-        is_paired: false,
-        has_unbounded_stack: false,
-        groups: oxisycl_image::GroupNeeds::default(),
-    }
-}
-
-fn image(kernels: Vec<KernelEntry>) -> DeviceImage {
-    DeviceImage {
-        target: ImageTarget::Host { triple: "simulated".to_owned() },
-        kernels,
-        build_options: String::new(),
-        unsupported: Vec::new(),
-        sites: Vec::new(),
-        code: vec![1, 2, 3],
-    }
-}
-
-/// An image of the kernel over one dimension.
-fn image_of<K: 'static>(_kernel: &K) -> DeviceImage {
-    image(vec![entry::<K>(Form::Range(1))])
-}
-
-fn device() -> Device {
-    Simulator::new(SimulatedConfig::new(1).native_kernels(false)).unwrap().devices()[0].clone()
-}
-
 /// Launches the kernel and tells the error.
 #[track_caller]
 fn refused<K>(device: &Device, kernel: K) -> (ErrorCode, String)
@@ -109,11 +46,6 @@ where
     let queue = Queue::new(device).unwrap();
     let error = queue.parallel_for(4, kernel).expect_err("a refused kernel");
     (error.code(), error.to_string())
-}
-
-/// Gives a closure the signature of a kernel.
-fn kernel<K: for<'wi> Fn(Item<'wi, 1>) + Copy + Send + Sync + 'static>(kernel: K) -> K {
-    kernel
 }
 
 #[test]
@@ -296,7 +228,7 @@ fn a_corrupt_bundle_is_told_by_the_first_launch() {
     bytes[last] ^= 1;
     // SAFETY: as in `Registered::new`.
     unsafe { __oxisycl_register_images(bytes.as_ptr(), bytes.len()) };
-    let _images = Registered(bytes);
+    let _images = Registered::taken(bytes);
     let queue = Queue::new(&device()).unwrap();
     let error = queue.parallel_for(4, |_| {}).unwrap_err();
     assert_eq!(error.code(), ErrorCode::KernelNotSupported);
@@ -364,61 +296,6 @@ fn no_kernels_are_compatible_with_every_device_and_each_of_several_counts() {
     for kernels in [vec![&other], vec![&one, &other], vec![&other, &one]] {
         let error = device.check_compatible(kernels).unwrap_err();
         assert!(error.to_string().contains("it needs the aspect atomic64"), "{error}");
-    }
-}
-
-/// A library with a bundle of images, loaded with `dlopen`.
-#[cfg(target_os = "linux")]
-struct Library {
-    handle: *mut libc::c_void,
-    folder: PathBuf,
-    bytes: (*const u8, usize),
-}
-
-#[cfg(target_os = "linux")]
-impl Library {
-    fn load(name: &str, images: &[DeviceImage]) -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("oxisycl-library-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let (bundle, source, library) = (folder.join("bundle"), folder.join("l.s"), folder.join(format!("{name}.so")));
-        std::fs::write(&bundle, encode_bundle(images).unwrap()).unwrap();
-        let text = format!(
-            ".section .rodata\n.globl begin_images\n.globl end_images\n.balign 8\nbegin_images:\n.incbin {:?}\nend_images:\n",
-            bundle.display()
-        );
-        std::fs::write(&source, text).unwrap();
-        let made = Command::new("cc").args(["-shared", "-nostdlib", "-o"]).args([&library, &source]).status().unwrap();
-        assert!(made.success());
-        let path = CString::new(library.to_str().unwrap()).unwrap();
-        // SAFETY: a library without code.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        assert!(!handle.is_null());
-        let symbol = |name: &CStr| {
-            // SAFETY: the handle is that of a loaded library.
-            let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
-            assert!(!address.is_null());
-            address.cast_const().cast::<u8>()
-        };
-        let (begin, end) = (symbol(c"begin_images"), symbol(c"end_images"));
-        let bytes = (begin, end.addr() - begin.addr());
-        // What a constructor of the library would do.
-        // SAFETY: the bytes are constants of the library, which is unloaded after they were taken back.
-        unsafe { __oxisycl_register_images(bytes.0, bytes.1) };
-        Self { handle, folder, bytes }
-    }
-}
-
-#[cfg(target_os = "linux")]
-impl Drop for Library {
-    fn drop(&mut self) {
-        // SAFETY: registered and loaded by `load`.
-        unsafe {
-            __oxisycl_unregister_images(self.bytes.0, self.bytes.1);
-            libc::dlclose(self.handle);
-        }
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) fn simulated_info(config: &SimulatedConfig, name: String, memory: Mem
         (Aspect::Fp16, config.fp16),
         (Aspect::Fp64, config.fp64),
         (Aspect::Atomic64, config.atomic64),
+        (Aspect::OnlineCompiler, !config.native_kernels),
+        (Aspect::OnlineLinker, !config.native_kernels),
         (Aspect::QueueProfiling, config.profiling),
     ];
     aspects.extend(switches.into_iter().filter_map(|(aspect, has)| has.then_some(aspect)));

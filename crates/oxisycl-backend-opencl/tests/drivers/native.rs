@@ -1,15 +1,26 @@
 //! OpenCL's own handles.
 
-use oxisycl_backend::NativeHandle;
+use std::alloc::Layout;
+use std::ptr;
+
+use oxisycl_backend::{
+    BackendError, Command, CopyCommand, Dependency, DependencyKind, MemoryId, NativeCommand, NativeHandle, NativeQueue,
+    UsmKind,
+};
 use oxisycl_backend_opencl::{
     SharingKind, native_context, native_device, native_events, native_platform, native_queue,
 };
 
-use crate::support::{devices, in_order, issue, kernels, launch};
+use oxisycl_backend_opencl::sys::Functions;
+use oxisycl_backend_testing::contract::Affine;
+
+use crate::support::{devices, in_order, issue, kernels, launch, launch_with, out_of_order, row, succeed};
 
 crate::suite::tests![
     handles_of_devices_queues_and_events_are_given_out,
     handles_of_other_backends_are_not_taken_for_opencl_s,
+    native_work_comes_between_the_kernels_before_and_after_it,
+    native_work_that_fails_fails_its_command_alone,
 ];
 
 fn handles_of_devices_queues_and_events_are_given_out() {
@@ -36,5 +47,79 @@ fn handles_of_other_backends_are_not_taken_for_opencl_s() {
     for device in other.devices() {
         assert!(native_device(&*device).is_none() && native_context(&*device).is_none());
         assert!(native_queue(&*in_order(&device)).is_none());
+    }
+}
+
+fn native(work: impl FnOnce(NativeQueue) -> Result<(), BackendError> + Send + 'static) -> Command {
+    Command::Native(Box::new(NativeCommand::new("fill".to_owned(), Box::new(work), None)))
+}
+
+fn native_work_comes_between_the_kernels_before_and_after_it() {
+    const LEN: usize = 100_000;
+    // The calls for shared virtual memory need no extension.
+    for device in devices(SharingKind::Svm) {
+        let [affine] = kernels(&device, ["affine"]);
+        for queue in [in_order(&device), out_of_order(&device)] {
+            assert!(queue.info().takes_native);
+            let layout = Layout::array::<u32>(LEN).expect("a layout");
+            let memory = device.memory().allocate(UsmKind::Device, layout, true).expect("there is memory");
+            let kernel = |factor, summand| {
+                let arguments = Affine { values: memory.as_ptr().cast(), factor, summand };
+                launch_with(&affine, "affine", &arguments, LEN)
+            };
+            let target = memory.as_ptr() as usize;
+            let fill = |value: u32| {
+                native(move |native| {
+                    // SAFETY: the loader that the backend has loaded, a live queue, and memory of its context. The pattern is copied.
+                    let code = unsafe {
+                        let functions = Functions::load(None).expect("the loader");
+                        let (target, pattern) = (ptr::with_exposed_provenance_mut(target), (&raw const value).cast());
+                        (functions.clEnqueueSVMMemFill)(
+                            native.queue,
+                            target,
+                            pattern,
+                            4,
+                            4 * LEN,
+                            0,
+                            ptr::null(),
+                            ptr::null_mut(),
+                        )
+                    };
+                    assert_eq!(code, 0);
+                    Ok(())
+                })
+            };
+            let mut before: Vec<Dependency> = Vec::new();
+            let mut probes = Vec::new();
+            for round in 0..20 {
+                for command in [kernel(5, round), fill(100 + round), kernel(3, 7)] {
+                    let (event, probe) = issue(&queue, command, &before);
+                    before = vec![Dependency { event, kind: DependencyKind::Data }];
+                    probes.push(probe);
+                }
+            }
+            probes.iter().for_each(|probe| probe.wait().result.expect("the command runs"));
+            let mut found = vec![0u32; LEN];
+            let (near, host) =
+                (row(device.info().memory.id, memory.as_ptr()), row(MemoryId::HOST, found.as_mut_ptr().cast()));
+            succeed(&queue, Command::from(CopyCommand { source: near, target: host, extent: [1, 1, layout.size()] }));
+            // Any other order gives other numbers.
+            assert!((0..).zip(&found).all(|(i, found)| *found == 3 * 119 + 7 + i), "{:?}", &found[..8]);
+            // SAFETY: allocated above; the commands have ended.
+            unsafe { device.memory().free(memory, UsmKind::Device, layout) };
+        }
+    }
+}
+
+fn native_work_that_fails_fails_its_command_alone() {
+    for device in devices(SharingKind::Best) {
+        let [empty] = kernels(&device, ["empty"]);
+        for queue in [in_order(&device), out_of_order(&device)] {
+            let fails = native(|_| Err(BackendError::NotCompiled { reason: "no handle".to_owned() }));
+            let (_, probe) = issue(&queue, fails, &[]);
+            let failure = probe.wait().result.expect_err("the work fails");
+            assert!(failure.to_string().contains("no handle"), "{failure}");
+            succeed(&queue, launch(&empty, "empty", 1));
+        }
     }
 }

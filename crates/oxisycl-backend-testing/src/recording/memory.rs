@@ -135,6 +135,11 @@ pub(super) unsafe fn carry_out(command: &Command) -> Result<(), FailureKind> {
         // SAFETY: as above.
         Command::Fill(fill) => unsafe { fill_box(fill) },
         Command::Marker | Command::Prefetch { .. } | Command::Advise { .. } => {}
+        Command::Native(_) => {
+            let error =
+                BackendError::Unsupported { device: "recording".to_owned(), what: "native commands".to_owned() };
+            return Err(FailureKind::Device(error));
+        }
     }
     Ok(())
 }

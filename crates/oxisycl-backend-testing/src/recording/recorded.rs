@@ -17,6 +17,8 @@ pub enum CommandKind {
     Prefetch,
     /// A hint on how memory is used.
     Advise,
+    /// Work of other code.
+    Native,
 }
 
 /// Where a recorded command stands.

@@ -270,6 +270,7 @@ impl Shared {
             Command::Marker => (CommandKind::Marker, "marker", [0; 3]),
             Command::Prefetch { size, .. } => (CommandKind::Prefetch, "prefetch", [1, 1, *size]),
             Command::Advise { size, .. } => (CommandKind::Advise, "advise", [1, 1, *size]),
+            Command::Native(native) => (CommandKind::Native, native.name(), [0; 3]),
         };
         let allocations = lock(&self.allocations);
         let place = |pitched: &PitchedBox| Place {

@@ -44,6 +44,9 @@ fn failure_of<D: Driver>(task: &Task<D>, is_finished: bool) -> Option<CommandFai
     if let Some(error) = task.error() {
         return Some(task.failure_of(FailureKind::Device(D::fail(device, error))));
     }
+    if let Command::Native(native) = &task.command {
+        return native.take_failure().map(|kind| task.failure_of(kind));
+    }
     let report = report?;
     let (Command::Kernel(command), Some(kernel)) = (&task.command, kernel_of(task)) else { return None };
     Some(task.failure_of(panic_failure(&report, &command.work_items(), D::sites(kernel))))

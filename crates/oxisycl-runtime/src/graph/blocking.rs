@@ -39,6 +39,12 @@ impl Drop for CallbackScope {
     }
 }
 
+/// Calls code of the user that must not block on the runtime, since locks of it are held.
+pub fn without_blocking<R>(call: impl FnOnce() -> R) -> R {
+    let _scope = CallbackScope::enter();
+    call()
+}
+
 /// Returns an error if the calling thread must not block: inside a kernel, a waker, or an output handler. `what` names the blocking call in
 /// the message.
 pub fn forbid_blocking(what: &str) -> Result {
@@ -46,7 +52,7 @@ pub fn forbid_blocking(what: &str) -> Result {
         return Err(Error::invalid(format!("{what} was called inside a kernel")));
     }
     if IN_CALLBACK.get() {
-        return Err(Error::invalid(format!("{what} was called inside a waker or an output handler")));
+        return Err(Error::invalid(format!("{what} was called inside a waker, an output handler or a native command")));
     }
     Ok(())
 }

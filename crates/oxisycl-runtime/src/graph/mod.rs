@@ -26,8 +26,8 @@ mod start;
 mod wait;
 mod way;
 
-pub use blocking::forbid_blocking;
 pub(crate) use blocking::set_in_kernel;
+pub use blocking::{forbid_blocking, without_blocking};
 pub use deferred_drops::DeferredDrops;
 pub use epoch::{Epoch, EpochSignal};
 pub use errors::{AsyncErrors, AsyncHandler, report_later, report_unseen_errors};

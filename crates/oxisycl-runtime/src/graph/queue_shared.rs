@@ -29,6 +29,8 @@ pub struct QueueShared {
     pub errors: Arc<AsyncErrors>,
     /// Whether the backend starts commands in the order of issue ([`QueueInfo::keeps_order`]).
     pub keeps_order: bool,
+    /// Whether the backend takes native commands ([`QueueInfo::takes_native`]).
+    pub takes_native: bool,
     /// How long a waiting thread helps without success before it sleeps ([`QueueInfo::help_timeout`]).
     pub(super) help_timeout: Duration,
     /// The delayed commands, for finding out why a wait is stuck.
@@ -85,7 +87,7 @@ impl QueueShared {
         options: QueueOptions,
         errors: Arc<AsyncErrors>,
     ) -> Arc<Self> {
-        let QueueInfo { keeps_order, max_unfinished, event_domain, help_timeout, .. } = queue.info();
+        let QueueInfo { keeps_order, max_unfinished, event_domain, takes_native, help_timeout, .. } = queue.info();
         Arc::new(Self {
             id: QueueId::unique(),
             domain,
@@ -95,6 +97,7 @@ impl QueueShared {
             options,
             errors,
             keeps_order,
+            takes_native,
             help_timeout,
             delayed: Mutex::default(),
             places: [Places::new(MAX_PRINTING), Places::new(max_unfinished)],

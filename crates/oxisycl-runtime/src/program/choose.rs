@@ -55,6 +55,9 @@ pub(super) struct HostSide<'a> {
 pub(super) struct Choice {
     pub(super) image: Arc<Image>,
     pub(super) kernel: usize,
+    /// The link unit that has the image, and the number of its bundle.
+    pub(super) unit: Option<LinkUnit>,
+    pub(super) number: u64,
 }
 
 /// How well an image suits a device: the less the better.
@@ -115,7 +118,7 @@ pub(super) fn choose(index: &Index, device: &dyn Device, query: &Query<'_>) -> R
     match usable.find(is_rival) {
         // A query gets the first.
         Some((_, other, _)) if !is_own && query.host.is_some() => Err(ambiguous(index, best, other, device, query)),
-        _ => Ok(Choice { image: best.image.clone(), kernel }),
+        _ => Ok(Choice { image: best.image.clone(), kernel, unit: best.unit, number: best.bundle }),
     }
 }
 
@@ -205,12 +208,12 @@ fn is_same_place(image: &SourceLocation, program: &Location<'_>) -> bool {
     (image.file.as_str(), image.line, image.column) == (program.file(), program.line(), program.column())
 }
 
-fn error(code: ErrorCode, query: &Query<'_>, device: &dyn Device, why: &str) -> Error {
+pub(super) fn error(code: ErrorCode, query: &Query<'_>, device: &dyn Device, why: &str) -> Error {
     let (name, device) = (query.name, &device.info().name);
     Error::new(code, format!("kernel \"{name}\" on device \"{device}\": {why}"))
 }
 
-fn not_supported(query: &Query<'_>, device: &dyn Device, why: &str) -> Error {
+pub(super) fn not_supported(query: &Query<'_>, device: &dyn Device, why: &str) -> Error {
     error(ErrorCode::KernelNotSupported, query, device, why)
 }
 

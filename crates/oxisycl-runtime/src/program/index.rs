@@ -17,6 +17,7 @@ pub(super) struct Image {
 }
 
 /// The bundle of one link unit.
+#[derive(Clone)]
 pub(super) struct Unit {
     /// Tells bundles apart.
     pub(super) number: u64,
@@ -95,6 +96,16 @@ impl Index {
         })
     }
 
+    /// The link units, in the order of registration.
+    pub(super) fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// Whether the link unit has an image that tells of the kernel.
+    pub(super) fn has_in(&self, unit: LinkUnit, key: &KernelKey) -> bool {
+        self.candidates(key).iter().any(|candidate| candidate.unit == Some(unit))
+    }
+
     pub(super) fn images(&self) -> impl Iterator<Item = &Arc<Image>> {
         self.units.iter().flat_map(|unit| unit.images.iter().flatten())
     }
@@ -119,24 +130,26 @@ impl Index {
     }
 
     pub(super) fn kernels(&self) -> Vec<KnownKernel> {
-        let known = |key: &KernelKey| {
-            let candidates = self.candidates(key);
-            let supported = candidates.iter().find_map(|candidate| match candidate.entry {
-                Entry::Kernel(position) => Some(&candidate.image.image.kernels[position]),
-                Entry::Unsupported(_) => None,
-            });
-            let (type_name, location) = match (supported, candidates.first()) {
-                (Some(kernel), _) => {
-                    let known = !kernel.location.file.is_empty();
-                    (kernel.type_name.clone(), known.then(|| kernel.location.clone()))
-                }
-                (None, Some(Candidate { image, entry: Entry::Unsupported(position), .. })) => {
-                    (image.image.unsupported[*position].type_name.clone(), None)
-                }
-                _ => (String::new(), None),
-            };
-            KnownKernel { key: *key, type_name, location }
+        self.keys.iter().map(|key| self.known(key)).collect()
+    }
+
+    /// What the images tell of a kernel.
+    pub(super) fn known(&self, key: &KernelKey) -> KnownKernel {
+        let candidates = self.candidates(key);
+        let supported = candidates.iter().find_map(|candidate| match candidate.entry {
+            Entry::Kernel(position) => Some(&candidate.image.image.kernels[position]),
+            Entry::Unsupported(_) => None,
+        });
+        let (type_name, location) = match (supported, candidates.first()) {
+            (Some(kernel), _) => {
+                let known = !kernel.location.file.is_empty();
+                (kernel.type_name.clone(), known.then(|| kernel.location.clone()))
+            }
+            (None, Some(Candidate { image, entry: Entry::Unsupported(position), .. })) => {
+                (image.image.unsupported[*position].type_name.clone(), None)
+            }
+            _ => (String::new(), None),
         };
-        self.keys.iter().map(known).collect()
+        KnownKernel { key: *key, type_name, location }
     }
 }

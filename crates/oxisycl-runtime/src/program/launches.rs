@@ -70,6 +70,12 @@ impl Launches {
         self.generation.load(Ordering::Acquire)
     }
 
+    /// What `find` finds, unless all was forgotten since the generation was asked for. Nothing is forgotten meanwhile.
+    pub(super) fn if_unchanged<T>(&self, generation: u64, find: impl FnOnce() -> Option<T>) -> Option<T> {
+        let _known = self.known.read();
+        (self.generation() == generation).then(find).flatten()
+    }
+
     /// Remembers a kernel that was looked up since the generation was asked for. Returns false, and does not, if all was forgotten
     /// meanwhile.
     pub(super) fn insert(

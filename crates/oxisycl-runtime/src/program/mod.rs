@@ -23,6 +23,7 @@ use crate::observe::counters;
 use crate::output::report;
 use crate::{Error, Result};
 
+mod bundle;
 mod choose;
 mod compiling;
 mod disk_cache;
@@ -38,7 +39,7 @@ mod variants;
 #[cfg(test)]
 mod tests;
 
-use choose::{Choice, HostSide, Query};
+use choose::{HostSide, Query};
 use disk_cache::{DiskCache, EntryKey};
 use index::Image;
 use launches::{LaunchKey, Launches};
@@ -47,6 +48,7 @@ use modules::Modules;
 use registry::{Registry, Removed};
 use variants::{Found, LookedUp, VariantTable, Variants};
 
+pub use bundle::{BundleImage, KernelBundle, SelectImage, WantedKernel};
 pub use libraries::LibraryHold;
 pub(crate) use link_unit::lies_in_the_program;
 pub use registry::{__oxisycl_register_images, __oxisycl_unregister_images};
@@ -260,7 +262,7 @@ impl Programs {
         key: &variants::Key,
     ) -> Option<Arc<dyn LoadedKernel>> {
         let image = Arc::new(variants.image(key)?);
-        let built = self.load_choice(device, name, &Choice { image, kernel: 0 });
+        let built = self.load_choice(device, name, &image, 0);
         if !self.registry.index().has(variants.origin()) {
             // It was unregistered meanwhile.
             self.modules.take_kernels(variants.origin(), false, &mut Vec::new());
@@ -300,25 +302,9 @@ impl Programs {
     ) -> Result<LookedUp> {
         // Before anything is looked up: what is unregistered from now on must not be remembered.
         let generation = self.launches.generation();
-        let unit = link_unit::of(descriptor.host_entry as *const ());
-        // A library whose kernel another one launches does not know the place.
-        let is_own = |location: &&'static Location<'static>| {
-            unit.is_some() && link_unit::of((&raw const **location).cast()) == unit
-        };
-        let query = Query {
-            name: descriptor.display_name(),
-            key: KernelKey::new(descriptor.id.type_id, descriptor.id.form),
-            host: Some(HostSide {
-                layout: descriptor.parameters,
-                type_name: descriptor.type_name,
-                arguments: descriptor.arguments,
-                stated: descriptor.stated,
-                location: Some(descriptor.location).filter(is_own),
-            }),
-            unit,
-        };
+        let query = query_of(descriptor);
         let choice = choose::choose(&self.registry.index(), device.as_ref(), &query)?;
-        let loaded = self.load_choice(device, query.name, &choice)?;
+        let loaded = self.load_choice(device, query.name, &choice.image, choice.kernel)?;
         let specializes = *self.specializes.get_or_init(|| true);
         let variants = if specializes { self.variants.of(device, &choice) } else { None };
         let image = choice.image;
@@ -349,7 +335,7 @@ impl Programs {
             let query = Query { name: "", key, host: None, unit: bundle };
             let Ok(choice) = choose::choose(&index, device.as_ref(), &query) else { continue };
             let name = &choice.image.image.kernels[choice.kernel].type_name;
-            match self.load_choice(device, name, &choice) {
+            match self.load_choice(device, name, &choice.image, choice.kernel) {
                 Ok(_) if self.registry.index().has(&choice.image) => n_loaded += 1,
                 // It was unregistered meanwhile.
                 Ok(_) => self.modules.take_kernels(&choice.image, false, &mut Vec::new()),
@@ -361,9 +347,14 @@ impl Programs {
         failure.map_or(Ok(n_loaded), Err)
     }
 
-    fn load_choice(&self, device: &Arc<dyn Device>, name: &str, choice: &Choice) -> Result<Arc<dyn LoadedKernel>> {
-        let Choice { image, kernel } = choice;
-        let symbol = &image.image.kernels[*kernel].symbol;
+    fn load_choice(
+        &self,
+        device: &Arc<dyn Device>,
+        name: &str,
+        image: &Arc<Image>,
+        kernel: usize,
+    ) -> Result<Arc<dyn LoadedKernel>> {
+        let symbol = &image.image.kernels[kernel].symbol;
         self.modules.kernel(device, image, symbol, || self.load(device, image, name)).map_err(|error| {
             let code = match &error {
                 BackendError::Driver { .. } | BackendError::Unsupported { .. } | BackendError::NotCompiled { .. } => {
@@ -442,7 +433,7 @@ impl Programs {
         let unit = entry.and_then(|entry| link_unit::of(entry as *const ()));
         let query = Query { name, key, host: None, unit };
         let choice = choose::choose(&self.registry.index(), device.as_ref(), &query)?;
-        let loaded = self.load_choice(device, name, &choice)?;
+        let loaded = self.load_choice(device, name, &choice.image, choice.kernel)?;
         if !self.registry.index().has(&choice.image) {
             // It was unregistered meanwhile.
             self.modules.take_kernels(&choice.image, false, &mut Vec::new());
@@ -460,5 +451,25 @@ impl Programs {
             Some((unit, error)) => Err(choose::unreadable(unit, None, error)),
             None => Ok(index.kernels()),
         }
+    }
+}
+
+/// What a launch looks for.
+fn query_of(descriptor: &KernelDescriptor) -> Query<'_> {
+    let unit = link_unit::of(descriptor.host_entry as *const ());
+    // A library whose kernel another one launches does not know the place.
+    let is_own =
+        |location: &&'static Location<'static>| unit.is_some() && link_unit::of((&raw const **location).cast()) == unit;
+    Query {
+        name: descriptor.display_name(),
+        key: KernelKey::new(descriptor.id.type_id, descriptor.id.form),
+        host: Some(HostSide {
+            layout: descriptor.parameters,
+            type_name: descriptor.type_name,
+            arguments: descriptor.arguments,
+            stated: descriptor.stated,
+            location: Some(descriptor.location).filter(is_own),
+        }),
+        unit,
     }
 }

@@ -14,6 +14,7 @@ use oxisycl_types::{Aspect, ErrorCode, HostChunk, LaunchRange};
 
 use super::*;
 
+mod bundles;
 mod loading;
 mod lookup;
 mod variants;

@@ -210,7 +210,7 @@ impl VariantTable {
 
     /// The variants of a kernel on a device; `None` if it can have none.
     pub(super) fn of(&self, device: &Arc<dyn Device>, choice: &Choice) -> Option<Arc<Variants>> {
-        let Choice { image, kernel } = choice;
+        let Choice { image, kernel, .. } = choice;
         if image.image.kernels[*kernel].specialized.is_empty() {
             return None;
         }

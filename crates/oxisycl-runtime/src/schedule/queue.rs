@@ -380,6 +380,7 @@ fn new_command(
         }
         Command::Prefetch { .. } => Title::from("prefetch"),
         Command::Advise { .. } => Title::from("advise"),
+        Command::Native(_) => Title::from("native command"),
         _ => Title::from("marker"),
     };
     let kind = NodeKind::Command(command.operation());

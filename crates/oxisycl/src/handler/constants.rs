@@ -33,6 +33,11 @@ impl Constants {
         !self.known.is_empty() && !self.has_unnamed
     }
 
+    /// Whether the group has set one.
+    pub(super) fn are_set(&self) -> bool {
+        self.known.iter().any(|known| known.value.is_some())
+    }
+
     fn entry(&mut self, id: usize) -> &mut Known {
         let position = self.known.iter().position(|known| known.id == id).unwrap_or_else(|| {
             self.known.push(Known { id, value: None, is_read: false });
@@ -45,7 +50,8 @@ impl Constants {
 impl Handler<'_> {
     /// Gives a specialization constant its value in this group. A second call overwrites the value. One that the kernel does not read has no effect.
     ///
-    /// Errors: `Invalid` if [`constant`](Self::constant) gave the group its value before. The group fails, too.
+    /// Errors: `Invalid` if [`constant`](Self::constant) gave the group its value before, or if the group takes its kernels from a
+    /// [bundle](Self::use_bundle). The group fails, too.
     ///
     /// ```
     /// use oxisycl::prelude::*;
@@ -67,18 +73,20 @@ impl Handler<'_> {
     /// # }
     /// ```
     pub fn set_constant<T: DeviceCopyable>(&mut self, id: &'static SpecId<T>, value: T) -> Result {
+        let has_bundle = self.bundle.is_some();
         let known = self.constants.entry(id.address());
-        if known.is_read {
-            let error = Error::invalid(format!(
-                "a specialization constant of type `{}` is set after the command group has read it; call `set_constant` before \
-                 `constant`",
-                std::any::type_name::<T>()
-            ));
-            self.record(error.clone());
-            return Err(error);
-        }
-        known.value = Some(Box::new(value));
-        Ok(())
+        let why = if has_bundle {
+            "in a command group that takes its kernels from a bundle; call `submit` without it"
+        } else if known.is_read {
+            "after the command group has read it; call `set_constant` before `constant`"
+        } else {
+            known.value = Some(Box::new(value));
+            return Ok(());
+        };
+        let error =
+            Error::invalid(format!("a specialization constant of type `{}` is set {why}", std::any::type_name::<T>()));
+        self.record(error.clone());
+        Err(error)
     }
 
     /// The value of a specialization constant in this group, for its kernel: what [`set_constant`](Self::set_constant) gave it, else its default. It is captured, or

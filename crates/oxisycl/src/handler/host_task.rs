@@ -12,6 +12,7 @@ use oxisycl_runtime::graph::{HOST_TASK_NAME, QueueShared, Title};
 use oxisycl_types::{BackendKind, ErrorCode, Id, Range};
 
 use super::Handler;
+use super::native_command::memory_of;
 use crate::{Buffer, Device, Error, Result};
 
 /// Makes a lifetime invariant.
@@ -73,12 +74,7 @@ impl InteropHandle {
     ///
     /// Errors: `Invalid` if the accessor is not one of the command group.
     pub fn native_memory<T, const D: usize, M>(&self, accessor: Accessor<'_, T, D, M>) -> Result<*mut T> {
-        let pointer = accessor.as_ptr();
-        if self.allocations.iter().any(|allocation| allocation.contains(&(pointer as usize))) {
-            Ok(pointer)
-        } else {
-            Err(Error::invalid("the accessor is not a device accessor of this command group"))
-        }
+        memory_of(&self.allocations, accessor)
     }
 
     /// The driver's handle of the queue: a `CUstream` (of a queue out of order, one of several) or a
@@ -337,17 +333,10 @@ impl<'cg> Handler<'cg> {
         let location = Location::caller();
         self.command("a host task", |handler| {
             let device = handler.queue.device().clone();
-            let memory = device.memory_id();
-            let own = handler.group.requirements.iter().filter(|requirement| requirement.memory == memory);
-            let allocations = own.map(|requirement| {
-                let core = requirement.core();
-                let begin = core.lock().allocation(requirement.allocation).pointer.as_ptr() as usize;
-                begin..begin + core.layout.size()
-            });
             let interop = InteropHandle {
-                device: device.clone(),
+                device,
                 queue: handler.queue.inner().shared().clone(),
-                allocations: allocations.collect(),
+                allocations: handler.own_allocations(),
             };
             let work: Box<dyn FnOnce() + Send + 'cg> = Box::new(move || {
                 task(HostScope { interop: &interop, task: PhantomData, group: PhantomData, not_send: PhantomData });

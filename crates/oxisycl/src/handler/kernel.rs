@@ -185,19 +185,23 @@ impl<'cg> Handler<'cg> {
             return Err(too_large(device, descriptor, limit));
         }
         let backend_device = device.backend_device();
-        let code = if backend_device.info().image_targets.is_empty() {
-            if let Some(library) = programs().hold_library(descriptor.host_entry) {
-                self.group.kept_alive.push(KeptAlive::Other(Box::new(library)));
+        let code = match &self.bundle {
+            Some(bundle) => bundle.code(device, descriptor)?,
+            None if backend_device.info().image_targets.is_empty() => None,
+            None => {
+                let values = Values {
+                    captures,
+                    are_of_constants: self.constants.are_named(),
+                    is_idle: || oxisycl_runtime::observe::counters().is_idle(),
+                };
+                Some(programs().kernel_for(backend_device, descriptor, &values)?)
             }
-            None
-        } else {
-            let values = Values {
-                captures,
-                are_of_constants: self.constants.are_named(),
-                is_idle: || oxisycl_runtime::observe::counters().is_idle(),
-            };
-            Some(programs().kernel_for(backend_device, descriptor, &values)?)
         };
+        if code.is_none()
+            && let Some(library) = programs().hold_library(descriptor.host_entry)
+        {
+            self.group.kept_alive.push(KeptAlive::Other(Box::new(library)));
+        }
         if let (Some(group), Some(code)) = (&mut group, &code) {
             fit_to_code(device, descriptor, group, code.info().group_limits, range)?;
         }

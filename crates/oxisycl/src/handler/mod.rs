@@ -1,13 +1,16 @@
 //! Command groups: what the closure of [`Queue::submit`](crate::Queue::submit) records (SYCL 2020 section 4.9.4).
 
 mod arguments;
+mod bundle;
 mod constants;
 mod copy;
 mod group;
 mod host_slot;
 mod host_task;
 pub(crate) mod kernel;
+mod native_command;
 mod nd_range;
+mod raw;
 mod reduce;
 mod usm;
 
@@ -23,10 +26,12 @@ use oxisycl_runtime::state::Region;
 use oxisycl_types::{Id, Range};
 
 use crate::buffer::region_of;
-use crate::{Buffer, Error, Event, Placeholder, Queue, Result};
+use crate::kernel_bundle::Executable;
+use crate::{Buffer, Error, Event, KernelBundle, Placeholder, Queue, Result};
 
 pub use host_slot::{HostMemory, HostSlot};
 pub use host_task::{HostScope, HostTaskAccessor, InteropHandle};
+pub use native_command::NativeScope;
 
 /// Records one command group: its accessors, and one command.
 ///
@@ -44,6 +49,8 @@ pub struct Handler<'cg> {
     has_command: bool,
     name: Option<&'static str>,
     constants: constants::Constants,
+    /// What kernels are taken from, if not from the whole program.
+    bundle: Option<KernelBundle<Executable>>,
     brand: PhantomData<fn(&'cg ()) -> &'cg ()>,
     not_send: PhantomData<*mut ()>,
 }
@@ -77,6 +84,7 @@ impl<'cg> Handler<'cg> {
             has_command: false,
             name: None,
             constants: constants::Constants::default(),
+            bundle: None,
             brand,
             not_send,
         }

@@ -70,6 +70,8 @@ const AREAS: &[(&str, &[Test])] = &[
     ("argument", argument::functions::TESTS),
     ("argument", argument::blocks::TESTS),
     ("argument", argument::constants::TESTS),
+    ("kernel", kernel::bundles::TESTS),
+    ("kernel", kernel::sources::TESTS),
     ("kernel", kernel::errors::TESTS),
     ("kernel", kernel::panics::TESTS),
     ("kernel", kernel::prints::TESTS),

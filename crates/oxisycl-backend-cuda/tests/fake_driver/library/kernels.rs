@@ -17,6 +17,7 @@ pub const PARAMETERS: &[(&str, &[usize])] = &[
     ("crash", &[104]),
     ("printing", &[104, 8]),
     ("call_stack", &[104, 8]),
+    ("raw_add", &[8, 8, 4]),
     ("oxisycl_fill_b8", &[312]),
     ("oxisycl_fill_b16", &[312]),
     ("oxisycl_fill_b32", &[312]),
@@ -155,6 +156,9 @@ impl Kernel {
         if let Some(bits) = self.name.strip_prefix("oxisycl_fill_b") {
             return self.fill(bits.parse::<usize>().unwrap() / 8);
         }
+        if self.name == "raw_add" {
+            return self.raw_add();
+        }
         let launch = Launch::read(&self.parameters[0]);
         let mut code = SUCCESS;
         self.for_each_thread(|[x, y, z]| {
@@ -224,6 +228,28 @@ impl Kernel {
             _ => {}
         }
         SUCCESS
+    }
+
+    /// `y[i] = a * x[i] + y[i] + i`, of a program's own PTX.
+    fn raw_add(&self) -> Code {
+        let [x, y] = [0, 1].map(|index| number(&self.parameters[index], 0));
+        let a = u32::from_ne_bytes(self.parameters[2][..].try_into().unwrap());
+        let mut code = SUCCESS;
+        let [_, rows, columns]: [u64; 3] =
+            std::array::from_fn(|d| u64::from(self.grid[2 - d]) * u64::from(self.block[2 - d]));
+        self.for_each_thread(|[i, j, k]| {
+            let index = (k * rows + j) * columns + i;
+            if kind_of(x + 4 * index, 4).is_none() || kind_of(y + 4 * index, 4).is_none() {
+                code = ILLEGAL_ADDRESS;
+                return;
+            }
+            // SAFETY: within allocations, as was just checked; other users are kept away by the tests.
+            unsafe {
+                let (x, y) = (((x + 4 * index) as *const u32).read(), ((y + 4 * index) as *mut u32));
+                y.write(a.wrapping_mul(x).wrapping_add(y.read()).wrapping_add(index as u32));
+            }
+        });
+        code
     }
 
     fn fill(&self, unit: usize) -> Code {

@@ -160,7 +160,7 @@ fn sub_groups_of_a_size_that_a_device_lacks_run_nothing(env: &Env) {
 fn what_is_stated_can_be_asked_for(env: &Env) {
     let numbers = Buffer::from_vec_nd(vec![0u32], [1, 1]).unwrap();
     let tiles = env.device().kernel_info(&KernelId::of_call(&in_tiles(0, numbers.write()))).unwrap();
-    assert_eq!((tiles.compile_work_group_size, tiles.compile_sub_group_size), (Some([1, 4, 8]), None));
+    assert_eq!((tiles.compile_work_group_size, tiles.compile_sub_group_size), (Some(Range([1, 4, 8])), None));
     let line = Buffer::from_vec(vec![0u32]).unwrap();
     let warps = KernelId::of_call(&in_warps(line.update()));
     match env.device().kernel_info(&warps) {

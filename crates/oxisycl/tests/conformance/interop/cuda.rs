@@ -66,12 +66,21 @@ pub(super) fn check_handles(handles: &Handles) {
 
 /// Fills `SIZE` numbers by the stream, and waits for it.
 pub(super) fn fill(handles: &Handles, memory: *mut u32, value: u32) {
+    enqueue_fill(handles, memory, value);
+    let driver = Driver::enter(handles.context);
+    // SAFETY: the type is that of `cuda.h`, and the stream is live.
+    unsafe {
+        succeed("cuStreamSynchronize", driver.symbol::<Call<*mut c_void>>("cuStreamSynchronize")(handles.queue));
+    }
+}
+
+/// Fills `SIZE` numbers by the stream.
+pub(super) fn enqueue_fill(handles: &Handles, memory: *mut u32, value: u32) {
     type Fill = unsafe extern "system" fn(u64, c_uint, usize, *mut c_void) -> c_int;
     let driver = Driver::enter(handles.context);
     // SAFETY: the types are those of `cuda.h`; the memory is that of an accessor of the task's group, which has as many elements.
     unsafe {
         let fill = driver.symbol::<Fill>("cuMemsetD32Async");
         succeed("cuMemsetD32Async", fill(memory.addr() as u64, value, SIZE, handles.queue));
-        succeed("cuStreamSynchronize", driver.symbol::<Call<*mut c_void>>("cuStreamSynchronize")(handles.queue));
     }
 }

@@ -1,4 +1,4 @@
-//! Native handles in host tasks (L3): the driver takes them, and knows them as what they are given out for.
+//! Native handles in host tasks and native commands (L3, L5): the driver takes them, and knows them as what they are given out for.
 //!
 //! The driver is called through its own library, which the backend has loaded by the same name. Devices without a driver behind them have
 //! no handles, which is what their tests ask for.
@@ -9,7 +9,7 @@ mod opencl;
 use std::ffi::c_void;
 
 use oxisycl::prelude::*;
-use oxisycl::{BackendKind, ErrorCode, InteropHandle};
+use oxisycl::{BackendKind, InteropHandle, NativeScope};
 
 use crate::harness::{Env, tests};
 
@@ -17,6 +17,8 @@ tests![
     native_handles_are_those_that_the_driver_knows,
     the_driver_works_on_native_memory_by_the_native_queue,
     the_memory_of_another_group_is_not_given_out,
+    native_commands_come_between_other_commands,
+    a_native_command_that_fails_is_an_asynchronous_error,
 ];
 
 const SIZE: usize = 1000;
@@ -114,4 +116,91 @@ fn the_memory_of_another_group_is_not_given_out(env: &Env) {
         })
     });
     task.unwrap().wait().unwrap();
+}
+
+/// Adds a native command with this work to a group.
+fn native<'cg, F>(cg: &mut Handler<'cg>, work: F) -> oxisycl::Result
+where
+    F: for<'n> FnOnce(NativeScope<'n, 'cg>) -> oxisycl::Result + Send + 'cg,
+{
+    // SAFETY: the functions below fill the accessor's memory on the given queue, and wait for nothing.
+    unsafe { cg.native_command(work) }
+}
+
+/// Whether the device under test takes native commands; checks the error where it does not.
+fn takes_native(queue: &Queue) -> bool {
+    let submitted = queue.submit(|cg| native(cg, |_| Ok(())));
+    match queue.device().backend() {
+        BackendKind::Cuda | BackendKind::OpenCl => {
+            submitted.unwrap().wait().unwrap();
+            true
+        }
+        backend => {
+            let error = submitted.unwrap_err();
+            assert_eq!(error.code(), ErrorCode::BackendMismatch);
+            assert!(error.to_string().contains(&format!("backend {backend} has no native queue")), "{error}");
+            false
+        }
+    }
+}
+
+fn native_commands_come_between_other_commands(env: &Env) {
+    for queue in [env.in_order_queue(), env.queue()] {
+        if !takes_native(&queue) {
+            return;
+        }
+        let buffer = Buffer::from_vec(vec![1_u32; SIZE]).unwrap();
+        let add = |summand: u32| {
+            queue.submit(|cg| {
+                let data = cg.access(&buffer, ReadWrite);
+                cg.parallel_for(SIZE, move |item| data.update(item, |x| 3 * x + summand))
+            })
+        };
+        for round in 0..20 {
+            add(1).unwrap();
+            let inner = queue.clone();
+            let filled = queue.submit(|cg| {
+                let data = cg.access(&buffer, Write);
+                native(cg, move |scope| {
+                    // Locks are held.
+                    assert_eq!(inner.single_task(|_| {}).unwrap_err().code(), ErrorCode::Invalid);
+                    let memory = scope.native_memory(data)?;
+                    let (queue, device) = (scope.native_queue(), scope.native_device());
+                    let handles = Handles { queue, device, context: scope.native_context() };
+                    match scope.backend() {
+                        BackendKind::Cuda => cuda::enqueue_fill(&handles, memory, round),
+                        _ => opencl::release(opencl::enqueue_fill(&handles, memory, round)),
+                    }
+                    Ok(())
+                })
+            });
+            filled.unwrap();
+            add(7).unwrap();
+            if round % 3 == 0 {
+                assert_eq!(buffer.to_vec().unwrap(), vec![3 * round + 7; SIZE]);
+            }
+        }
+    }
+}
+
+fn a_native_command_that_fails_is_an_asynchronous_error(env: &Env) {
+    let queue = env.queue();
+    if !takes_native(&queue) {
+        return;
+    }
+    let (own, other) = (Buffer::from_vec(vec![0_u8; 4]).unwrap(), Buffer::from_vec(vec![0_u8; 4]).unwrap());
+    let fails = queue.submit(|cg| {
+        let data = cg.access(&own, ReadWrite);
+        native(cg, move |scope| {
+            scope.native_memory(data)?;
+            Err(Error::invalid("no handle"))
+        })
+    });
+    let error = fails.unwrap().wait().unwrap_err();
+    assert!(error.to_string().contains("no handle"), "{error}");
+    // The buffer is lost as after a kernel's panic.
+    assert!(own.to_vec().is_err());
+    queue.fill(&other, 3).unwrap();
+    assert_eq!(other.to_vec().unwrap(), [3; 4]);
+    assert_eq!(queue.take_errors().len(), 0);
 }

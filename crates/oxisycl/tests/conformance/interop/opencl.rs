@@ -106,17 +106,36 @@ pub(super) fn check_handles(interop: &InteropHandle, handles: &Handles) {
 /// Fills `SIZE` numbers by the queue, and waits for it.
 pub(super) fn fill(handles: &Handles, memory: *mut u32, value: u32) {
     let opencl = OpenCl::new();
+    let event = enqueue_fill(handles, memory, value);
+    // SAFETY: the type is that of `cl.h`, and the event is live.
+    let waited = unsafe {
+        opencl.symbol::<unsafe extern "system" fn(u32, *const *mut c_void) -> c_int>("clWaitForEvents")(
+            1,
+            &raw const event,
+        )
+    };
+    assert_eq!(waited, 0, "clWaitForEvents");
+    release(event);
+}
+
+/// Releases an event.
+pub(super) fn release(event: *mut c_void) {
+    let opencl = OpenCl::new();
+    // SAFETY: the type is that of `cl.h`, and the event is the caller's.
+    unsafe { opencl.symbol::<unsafe extern "system" fn(*mut c_void) -> c_int>("clReleaseEvent")(event) };
+}
+
+/// Fills `SIZE` numbers by the queue. The result is the event of the fill.
+pub(super) fn enqueue_fill(handles: &Handles, memory: *mut u32, value: u32) -> *mut c_void {
+    let opencl = OpenCl::new();
     let fill = opencl.fill(handles.device);
     let mut event = std::ptr::null_mut();
-    // SAFETY: the types are those of `cl.h`. The memory is that of an accessor of the task's group, which has as many elements. The pattern
-    // is copied by the call.
-    unsafe {
-        let (pattern, bytes) = ((&raw const value).cast(), SIZE * size_of::<u32>());
-        let code =
-            fill(handles.queue, memory.cast(), pattern, size_of::<u32>(), bytes, 0, std::ptr::null(), &raw mut event);
-        assert_eq!(code, 0, "the fill");
-        let wait = opencl.symbol::<unsafe extern "system" fn(u32, *const *mut c_void) -> c_int>("clWaitForEvents");
-        assert_eq!(wait(1, &raw const event), 0, "clWaitForEvents");
-        opencl.symbol::<unsafe extern "system" fn(*mut c_void) -> c_int>("clReleaseEvent")(event);
-    }
+    let (pattern, bytes) = ((&raw const value).cast(), SIZE * size_of::<u32>());
+    // SAFETY: the type is that of `cl.h`. The memory is that of an accessor of the task's group, which has as many elements. The pattern is
+    // copied by the call.
+    let code = unsafe {
+        fill(handles.queue, memory.cast(), pattern, size_of::<u32>(), bytes, 0, std::ptr::null(), &raw mut event)
+    };
+    assert_eq!(code, 0, "the fill");
+    event
 }
