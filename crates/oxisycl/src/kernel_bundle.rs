@@ -25,6 +25,8 @@
 //! # }
 //! ```
 
+mod constants;
+
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
@@ -37,6 +39,7 @@ use oxisycl_runtime::program::{self, BundleImage, programs};
 use oxisycl_types::{Aspect, ErrorCode};
 
 use crate::{Context, Device, Error, KernelId, KernelInfo, Result};
+use constants::Constants;
 
 /// Which of the three states a bundle is in. The types of this module are all there are.
 pub trait BundleState: sealed::State {}
@@ -112,7 +115,21 @@ pub struct KernelBundle<S: BundleState>(Arc<Inner>, PhantomData<S>);
 struct Inner {
     context: Context,
     devices: Vec<Device>,
-    bundle: program::KernelBundle,
+    bundle: Arc<program::KernelBundle>,
+    constants: Constants,
+}
+
+impl Inner {
+    /// A bundle of these kernels with values of constants that no call changes any more.
+    fn frozen(&self) -> Arc<Self> {
+        let Self { context, devices, bundle, constants } = self;
+        Arc::new(Self {
+            context: context.clone(),
+            devices: devices.clone(),
+            bundle: bundle.clone(),
+            constants: constants.frozen(),
+        })
+    }
 }
 
 type Select<'a> = Box<dyn FnMut(&ImageInfo) -> bool + 'a>;
@@ -201,7 +218,8 @@ impl<'a, S: BundleState> BundleBuilder<'a, S> {
         let select = select.as_mut().map(|select| select as &mut dyn FnMut(&BundleImage) -> bool);
         let bundle = programs().bundle(&backend_devices, wanted.as_deref(), select)?;
         devices.retain(|device| bundle.devices().iter().any(|kept| Arc::ptr_eq(kept, device.backend_device())));
-        Ok(KernelBundle(Arc::new(Inner { context, devices, bundle }), PhantomData))
+        let (bundle, constants) = (Arc::new(bundle), Constants::default());
+        Ok(KernelBundle(Arc::new(Inner { context, devices, bundle, constants }), PhantomData))
     }
 }
 
@@ -220,7 +238,8 @@ impl<S: BundleState> KernelBundle<S> {
 
     /// The kernels of several bundles, each image once.
     ///
-    /// Errors: `Invalid` if there are none, or if they are of different contexts or devices.
+    /// Errors: `Invalid` if there are none, or if they are of different contexts or devices. `Invalid` also if two have
+    /// [set](KernelBundle::set_constant) a specialization constant apart from each other.
     pub fn join<'a>(bundles: impl IntoIterator<Item = &'a Self>) -> Result<Self>
     where
         S: 'a,
@@ -236,14 +255,20 @@ impl<S: BundleState> KernelBundle<S> {
                 other.device_names()
             )));
         }
-        Ok(Self::joined(first, &bundles, first.devices().to_vec()))
+        Self::joined(first, &bundles, first.devices().to_vec())
     }
 
-    fn joined<T: BundleState>(first: &KernelBundle<T>, bundles: &[&KernelBundle<T>], devices: Vec<Device>) -> Self {
-        let parts: Vec<_> = bundles.iter().map(|bundle| &bundle.0.bundle).collect();
+    fn joined<T: BundleState>(
+        first: &KernelBundle<T>,
+        bundles: &[&KernelBundle<T>],
+        devices: Vec<Device>,
+    ) -> Result<Self> {
+        let parts: Vec<_> = bundles.iter().map(|bundle| &*bundle.0.bundle).collect();
         let backend_devices = devices.iter().map(|device| device.backend_device().clone()).collect();
-        let bundle = program::KernelBundle::join(&parts, backend_devices);
-        KernelBundle(Arc::new(Inner { context: first.context().clone(), devices, bundle }), PhantomData)
+        let bundle = Arc::new(program::KernelBundle::join(&parts, backend_devices));
+        let constants = Constants::union(bundles.iter().map(|bundle| &bundle.0.constants))?;
+        let inner = Inner { context: first.context().clone(), devices, bundle, constants };
+        Ok(KernelBundle(Arc::new(inner), PhantomData))
     }
 
     fn device_names(&self) -> String {
@@ -330,7 +355,7 @@ impl KernelBundle<Input> {
             )));
         }
         programs().load_bundle(&self.0.bundle)?;
-        Ok(KernelBundle(self.0, PhantomData))
+        Ok(KernelBundle(self.0.frozen(), PhantomData))
     }
 
     /// Compiles and links.
@@ -339,14 +364,15 @@ impl KernelBundle<Input> {
     pub fn build(self) -> Result<KernelBundle<Executable>> {
         forbid_blocking("build")?;
         programs().load_bundle(&self.0.bundle)?;
-        Ok(KernelBundle(self.0, PhantomData))
+        Ok(KernelBundle(self.0.frozen(), PhantomData))
     }
 }
 
 impl KernelBundle<Object> {
     /// The kernels of several bundles, for the devices that all of them have.
     ///
-    /// Errors: `Invalid` if there are no bundles, if they are of different contexts, or if they have no device in common.
+    /// Errors: `Invalid` if there are no bundles, if they are of different contexts, or if they have no device in common. `Invalid` also if two have
+    /// [set](KernelBundle::set_constant) a specialization constant apart from each other.
     pub fn link<'a>(bundles: impl IntoIterator<Item = &'a Self>) -> Result<KernelBundle<Executable>> {
         let bundles: Vec<&Self> = bundles.into_iter().collect();
         let first = of_one_context("linked", &bundles)?;
@@ -355,7 +381,7 @@ impl KernelBundle<Object> {
         if devices.is_empty() {
             return Err(Error::invalid("kernel bundles cannot be linked: they have no device in common"));
         }
-        Ok(KernelBundle::<Executable>::joined(first, &bundles, devices))
+        KernelBundle::<Executable>::joined(first, &bundles, devices)
     }
 }
 

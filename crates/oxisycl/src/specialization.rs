@@ -24,7 +24,7 @@
 //! ```
 
 use std::fmt;
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[doc(inline)]
 pub use oxisycl_device::argument::{Specialized, SpecializedArgument, specialized};
@@ -37,14 +37,14 @@ use crate::DeviceCopyable;
 /// [`Handler::constant`](crate::Handler::constant) gives the group its value. Two statics are two constants, whatever their names.
 pub struct SpecId<T> {
     default: T,
-    /// Never read. With it, no two constants have one address, and a `const` is none.
-    _place: AtomicU8,
+    /// What tells it from others, once it is asked for; zero before. A static of a library that is loaded again gets another number.
+    number: AtomicU64,
 }
 
 impl<T: DeviceCopyable> SpecId<T> {
     /// A constant with the value `default` where nothing sets it.
     pub const fn new(default: T) -> Self {
-        Self { default, _place: AtomicU8::new(0) }
+        Self { default, number: AtomicU64::new(0) }
     }
 
     /// The value where nothing sets it.
@@ -53,8 +53,17 @@ impl<T: DeviceCopyable> SpecId<T> {
     }
 
     /// What tells it from others.
-    pub(crate) fn address(&'static self) -> usize {
-        std::ptr::from_ref(self).addr()
+    pub(crate) fn number(&'static self) -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        match self.number.load(Ordering::Relaxed) {
+            0 => {
+                let number = NEXT.fetch_add(1, Ordering::Relaxed);
+                let set = self.number.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
+                // Another thread was first.
+                set.map_or_else(|known| known, |_| number)
+            }
+            number => number,
+        }
     }
 }
 

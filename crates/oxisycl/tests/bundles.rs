@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use oxisycl::kernel_bundle::{Executable, Input, KernelBundle, Object};
 use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
+use oxisycl::specialization::SpecId;
 use oxisycl::{ImageTarget, KernelId};
 use oxisycl_image::encode_bundle;
 use oxisycl_runtime::program::{__oxisycl_register_images, __oxisycl_unregister_images};
@@ -315,4 +316,46 @@ fn a_launch_gets_no_image_of_another_link_unit_if_its_own_has_one() {
     assert_eq!((both.kernel_ids().len(), both.images().len()), (1, 2));
     assert_eq!(COUNT.load(Ordering::Relaxed), 4);
     launch().unwrap().wait().unwrap();
+}
+
+#[test]
+fn constants_of_bundles_are_frozen_when_they_are_compiled_and_two_values_are_not_joined() {
+    static NUMBER: SpecId<u32> = SpecId::new(1);
+    static OTHER: SpecId<u32> = SpecId::new(1);
+    let _alone = alone();
+    let device = device();
+    let of = context(&device);
+    let input = || KernelBundle::<Input>::new(&of).unwrap();
+    let (first, second) = (input(), input());
+    first.set_constant(&NUMBER, 2);
+    let object = first.clone().compile().unwrap();
+    first.set_constant(&NUMBER, 3);
+    assert_eq!([first.constant(&NUMBER), object.constant(&NUMBER), second.constant(&NUMBER)], [3, 2, 1]);
+    second.set_constant(&OTHER, 4);
+    let joined = KernelBundle::join([&first, &second]).unwrap();
+    assert_eq!([joined.constant(&NUMBER), joined.constant(&OTHER)], [3, 4]);
+    let linked = KernelBundle::link([&object, &second.clone().compile().unwrap()]).unwrap();
+    assert_eq!([linked.constant(&NUMBER), linked.constant(&OTHER)], [2, 4]);
+    second.set_constant(&NUMBER, 3);
+    invalid(KernelBundle::join([&first, &second]), "constant of type `u32`");
+    invalid(KernelBundle::link([&object, &second.compile().unwrap()]), "constant of type `u32`");
+}
+
+#[test]
+fn a_constant_that_was_read_gets_no_value_of_a_bundle() {
+    static NUMBER: SpecId<u32> = SpecId::new(1);
+    let _alone = alone();
+    let device = device();
+    let queue = Queue::new(&device).unwrap();
+    let input = KernelBundle::<Input>::new(queue.context()).unwrap();
+    let without = input.clone().build().unwrap();
+    input.set_constant(&NUMBER, 2);
+    let with = input.build().unwrap();
+    let submitted = queue.submit(|cg| {
+        cg.constant(&NUMBER);
+        cg.use_bundle(&without)?;
+        let _ = cg.use_bundle(&with);
+        Ok(())
+    });
+    invalid(submitted, "has read a specialization constant that the bundle has set");
 }

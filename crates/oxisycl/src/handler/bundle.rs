@@ -8,8 +8,8 @@ impl Handler<'_> {
     /// Takes the kernels of this group from `bundle`, and from nowhere else (SYCL 2020 `use_kernel_bundle`). The last of several calls counts.
     /// A launch of a kernel that the bundle does not have for the queue's device is `KernelNotSupported`.
     ///
-    /// Errors: `Invalid` if the bundle is of another context than the queue, if the group has its command already, or if it has
-    /// [set](Self::set_constant) a specialization constant.
+    /// Errors: `Invalid` if the bundle is of another context than the queue, or if the group has its command already. The same if it has
+    /// [set](Self::set_constant) a specialization constant, or read one that the bundle has set.
     ///
     /// ```
     /// use oxisycl::kernel_bundle::{Executable, KernelBundle};
@@ -38,6 +38,8 @@ impl Handler<'_> {
             "a kernel bundle of another context than that of the queue cannot be used"
         } else if self.constants.are_set() {
             "a kernel bundle cannot be used: the command group has set a specialization constant"
+        } else if bundle.has_any_of(self.constants.read()) {
+            "a kernel bundle cannot be used: the command group has read a specialization constant that the bundle has set"
         } else if self.has_command {
             "a kernel bundle cannot be used: the command group has its command already"
         } else {

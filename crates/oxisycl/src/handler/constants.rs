@@ -21,8 +21,8 @@ pub(super) struct Constants {
 
 /// A constant that the group has set or read.
 struct Known {
-    /// The address of its name.
-    id: usize,
+    /// What tells it from others.
+    id: u64,
     value: Option<Box<dyn Any>>,
     is_read: bool,
 }
@@ -33,12 +33,17 @@ impl Constants {
         !self.known.is_empty() && !self.has_unnamed
     }
 
+    /// The numbers of the constants that the group has read.
+    pub(super) fn read(&self) -> impl Iterator<Item = u64> {
+        self.known.iter().filter(|known| known.is_read).map(|known| known.id)
+    }
+
     /// Whether the group has set one.
     pub(super) fn are_set(&self) -> bool {
         self.known.iter().any(|known| known.value.is_some())
     }
 
-    fn entry(&mut self, id: usize) -> &mut Known {
+    fn entry(&mut self, id: u64) -> &mut Known {
         let position = self.known.iter().position(|known| known.id == id).unwrap_or_else(|| {
             self.known.push(Known { id, value: None, is_read: false });
             self.known.len() - 1
@@ -74,7 +79,7 @@ impl Handler<'_> {
     /// ```
     pub fn set_constant<T: DeviceCopyable>(&mut self, id: &'static SpecId<T>, value: T) -> Result {
         let has_bundle = self.bundle.is_some();
-        let known = self.constants.entry(id.address());
+        let known = self.constants.entry(id.number());
         let why = if has_bundle {
             "in a command group that takes its kernels from a bundle; call `submit` without it"
         } else if known.is_read {
@@ -89,21 +94,17 @@ impl Handler<'_> {
         Err(error)
     }
 
-    /// The value of a specialization constant in this group, for its kernel: what [`set_constant`](Self::set_constant) gave it, else its default. It is captured, or
-    /// passed as an argument.
+    /// The value of a specialization constant in this group, for its kernel. That is what [`set_constant`](Self::set_constant) gave it, else what the group's
+    /// bundle has, else its default. It is captured, or passed as an argument.
     ///
     /// The kernel may be compiled anew for the value. See [`specialization`](crate::specialization).
     pub fn constant<T: DeviceCopyable>(&mut self, id: &'static SpecId<T>) -> Specialized<T> {
-        let known = self.constants.entry(id.address());
+        let known = self.constants.entry(id.number());
         known.is_read = true;
-        let set = known.value.as_ref().map(|value| *value.downcast_ref().expect("the name at an address has one type"));
-        Specialized::of(set.unwrap_or_else(|| value_of(id)))
+        let set = known.value.as_ref().and_then(|value| value.downcast_ref().copied());
+        let set = set.or_else(|| self.bundle.as_ref()?.value_of(id));
+        Specialized::of(set.unwrap_or_else(|| id.default_value()))
     }
-}
-
-/// The value of a constant that the group has not set.
-fn value_of<T: DeviceCopyable>(id: &'static SpecId<T>) -> T {
-    id.default_value()
 }
 
 impl<'cg, T: DeviceCopyable> Deconstruct<Handler<'cg>> for SpecializedArgument<T> {

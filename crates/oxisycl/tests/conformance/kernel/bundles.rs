@@ -3,9 +3,9 @@
 use oxisycl::KernelId;
 use oxisycl::group::nd::{LocalAccessor, NdItem};
 use oxisycl::group::{Fixed1, Local};
-use oxisycl::kernel_bundle::{Executable, KernelBundle};
+use oxisycl::kernel_bundle::{Executable, Input, KernelBundle};
 use oxisycl::prelude::*;
-use oxisycl::specialization::SpecId;
+use oxisycl::specialization::{SpecId, Specialized};
 
 use crate::harness::{Env, tests};
 use crate::support::{code, iota};
@@ -16,6 +16,7 @@ tests![
     a_bundle_of_all_kernels_has_those_that_the_device_can_run,
     a_bundle_has_kernels_whose_stated_needs_the_device_meets,
     a_group_has_a_bundle_or_values_of_constants,
+    a_bundle_has_values_of_constants_from_the_state_input,
 ];
 
 #[kernel(sub_group_size(32))]
@@ -24,6 +25,7 @@ fn in_warps(item: Item<1>, numbers: Accessor<i32, 1, ReadWrite>) {
 }
 
 static FACTOR: SpecId<i32> = SpecId::new(3);
+static UNSET: SpecId<i32> = SpecId::new(0);
 
 fn a_group_launches_kernels_of_its_bundle_and_no_others(env: &Env) {
     let queue = env.queue();
@@ -148,4 +150,44 @@ fn a_group_has_a_bundle_or_values_of_constants(env: &Env) {
     });
     launched.unwrap().wait().unwrap();
     assert_eq!(numbers.to_vec().unwrap(), [0, 3, 6, 9, 12]);
+}
+
+fn a_bundle_has_values_of_constants_from_the_state_input(env: &Env) {
+    let (queue, numbers) = (env.queue(), Buffer::from_vec(iota(5)).unwrap());
+    let device = std::slice::from_ref(env.device());
+    let scale = |bundle: &dyn Fn(&KernelId) -> oxisycl::Result<KernelBundle<Executable>>| {
+        queue.submit(|cg| {
+            let numbers = cg.access(&numbers, ReadWrite);
+            // A kernel's identity is its type, whatever it captures.
+            let kernel_with = |factor: Specialized<i32>| {
+                oxisycl::kernel(move |item: Item<1>| numbers.update(item, |x| factor.get() * x))
+            };
+            let named = KernelId::of_range(&kernel_with(cg.constant(&UNSET)));
+            cg.use_bundle(&bundle(&named)?)?;
+            let factor = cg.constant(&FACTOR);
+            cg.parallel_for(5, kernel_with(factor))
+        })
+    };
+    let input = |id: &KernelId| {
+        KernelBundle::<Input>::builder(queue.context())
+            .with_devices(device)
+            .with_kernels(std::slice::from_ref(id))
+            .get()
+    };
+    let built = |id: &KernelId| {
+        let input = input(id)?;
+        input.set_constant(&FACTOR, 10);
+        let built = input.clone().build()?;
+        input.set_constant(&FACTOR, 100);
+        assert_eq!((built.constant(&FACTOR), input.constant(&FACTOR)), (10, 100));
+        Ok(built)
+    };
+    let launched = scale(&built);
+    if !env.device().has(Aspect::OnlineCompiler) {
+        // Nothing compiles the program's own code at run time.
+        assert_eq!(code(launched), ErrorCode::Invalid);
+        return;
+    }
+    launched.unwrap().wait().unwrap();
+    assert_eq!(numbers.to_vec().unwrap(), [0, 10, 20, 30, 40]);
 }
