@@ -36,7 +36,11 @@ const PACKAGES: &[Package] = &[
     Package { name: "oxisycl-backend-host", arguments: &[], flags: AS_A_PROCESS },
     Package { name: "oxisycl-runtime", arguments: &[], flags: AS_A_PROCESS },
     // Everything together, with threads. Miri loads no driver.
-    Package { name: "oxisycl", arguments: &["--no-default-features", "--features", "simulated"], flags: AS_A_PROCESS },
+    Package {
+        name: "oxisycl",
+        arguments: &["--no-default-features", "--features", "simulated,allocator"],
+        flags: AS_A_PROCESS,
+    },
 ];
 
 /// Tests that do not run: by [`EXCLUDED`] one by one, by [`EXCLUDED_TARGETS`] all of a target.

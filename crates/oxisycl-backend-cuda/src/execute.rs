@@ -101,7 +101,8 @@ fn enqueue_native(task: &CudaTask, native: &NativeCommand, emitter: &mut Emitter
     let context = &task.queue.device.context;
     emitter.call(|_, stream| {
         let device = std::ptr::without_provenance_mut(context.device as usize);
-        native.enqueue(NativeQueue { queue: stream.0, device, context: context.raw.0 });
+        // SAFETY: the stream and context of the command's queue, and the context is current; the command was given to `issue`.
+        unsafe { native.enqueue(NativeQueue { queue: stream.0, device, context: context.raw.0 }) };
         Ok(())
     })
 }

@@ -166,7 +166,7 @@ impl RawKernel for CudaRawKernel {
     }
 
     fn command(self: Arc<Self>, name: String, launch: RawLaunch) -> NativeCommand {
-        let kernel = self.clone();
+        let kernel = self;
         let work = move |native: NativeQueue| {
             let context = &kernel.module.context;
             let narrow = |sizes: [usize; 3]| sizes.map(|size| u32::try_from(size).unwrap_or(u32::MAX));
@@ -174,7 +174,7 @@ impl RawKernel for CudaRawKernel {
             let shared = local_bytes(&launch).and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(u32::MAX);
             let pointer = |(_, value): (usize, &[u8])| value.as_ptr().cast_mut().cast::<c_void>();
             let mut parameters: Vec<*mut c_void> = passed(&launch).map(pointer).collect();
-            // SAFETY: the command keeps the function loaded, and its context is current. There is one pointer for each parameter, to as many
+            // SAFETY: who issues the command keeps the function loaded, and its context is current. There is one pointer for each parameter, to as many
             // bytes as it has; `check` has compared them, or the user has vouched for them. The driver copies them.
             let launched = unsafe {
                 context.driver.launch_kernel(
@@ -195,7 +195,7 @@ impl RawKernel for CudaRawKernel {
             launched
                 .map_err(|error| error.to_backend(&context.driver).with_note(&format!(" (kernel \"{}\")", kernel.name)))
         };
-        NativeCommand::new(name, Box::new(work), Some(self))
+        NativeCommand::new(name, Box::new(work))
     }
 }
 

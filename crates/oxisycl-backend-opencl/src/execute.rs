@@ -42,7 +42,8 @@ fn enqueue_native(native: &NativeCommand, emitter: &mut Emitter<'_>) -> Result<(
     let context = emitter.context();
     emitter.barrier()?;
     emitter.call_native(|queue| {
-        native.enqueue(NativeQueue { queue: queue.0, device: context.device.0, context: context.raw.0 });
+        // SAFETY: the queue, device and context of the command's queue; the command was given to `issue`.
+        unsafe { native.enqueue(NativeQueue { queue: queue.0, device: context.device.0, context: context.raw.0 }) };
     });
     emitter.marker_of_all()
 }

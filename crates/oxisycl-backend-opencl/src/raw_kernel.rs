@@ -238,7 +238,7 @@ impl RawKernel for ClRawKernel {
     }
 
     fn command(self: Arc<Self>, name: String, launch: RawLaunch) -> NativeCommand {
-        let kernel = self.clone();
+        let kernel = self;
         let work = move |native: NativeQueue| {
             // A lost device is found by the poller: locks are held here.
             let refused = |error: ClError| error.to_backend().with_note(&format!(" (kernel \"{}\")", kernel.name));
@@ -249,7 +249,7 @@ impl RawKernel for ClRawKernel {
             let local = [launch.local[2], launch.local[1], launch.local[0]];
             let groups = [launch.groups[2], launch.groups[1], launch.groups[0]];
             let global: [usize; 3] = std::array::from_fn(|d| groups[d].saturating_mul(local[d]));
-            // SAFETY: queue and kernel are live (the command keeps its kernel), and the arrays have as many dimensions as are said. All
+            // SAFETY: queue and kernel are live (who issues the command keeps the kernel), and the arrays have as many dimensions as are said. All
             // arguments are set; what they point to is valid by the user's promise.
             let code = unsafe {
                 let enqueue = kernel.program.context.functions.clEnqueueNDRangeKernel;
@@ -268,14 +268,14 @@ impl RawKernel for ClRawKernel {
             };
             check("clEnqueueNDRangeKernel", code).map_err(refused)
         };
-        NativeCommand::new(name, Box::new(work), Some(self))
+        NativeCommand::new(name, Box::new(work))
     }
 }
 
 impl Drop for ClRawKernel {
     fn drop(&mut self) {
         if !self.program.context.is_foreign() {
-            // SAFETY: created by `kernel`, and released once; commands hold the kernel until they have ended.
+            // SAFETY: created by `kernel`, and released once; who issues commands holds the kernel until they have ended.
             unsafe { (self.program.context.functions.clReleaseKernel)(self.raw.0) };
         }
     }

@@ -1,13 +1,11 @@
 //! Work that other code than a backend puts on a driver's queue, as a command of that queue.
 //!
-//! Invariant: the work runs at most once, when the command is issued, and what it holds is dropped then. What the command keeps is
-//! dropped with the command, after it has ended. Does not know what the driver's calls are.
+//! Invariant: the work runs at most once, when the command is issued, and what it holds is dropped then. What must live longer, or runs code
+//! of users when it is dropped, is kept by the code that issues the command. Does not know what the driver's calls are.
 
-use std::any::Any;
 use std::ffi::c_void;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -31,7 +29,6 @@ pub type NativeWork = Box<dyn FnOnce(NativeQueue) -> Result<(), BackendError> + 
 pub struct NativeCommand {
     name: String,
     state: Mutex<State>,
-    _keeps: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 enum State {
@@ -40,9 +37,9 @@ enum State {
 }
 
 impl NativeCommand {
-    /// A command of that name. It keeps `keeps` until it has ended.
-    pub fn new(name: String, work: NativeWork, keeps: Option<Arc<dyn Any + Send + Sync>>) -> Self {
-        Self { name, state: Mutex::new(State::Waiting(work)), _keeps: keeps }
+    /// A command of that name.
+    pub fn new(name: String, work: NativeWork) -> Self {
+        Self { name, state: Mutex::new(State::Waiting(work)) }
     }
 
     /// Its name, for messages.
@@ -51,7 +48,10 @@ impl NativeCommand {
     }
 
     /// Runs the work. Called by a backend, once, where the command's calls of the driver belong.
-    pub fn enqueue(&self, queue: NativeQueue) {
+    ///
+    /// # Safety
+    /// `queue` has live handles of the driver that the work is for. The command was given to [`Queue::issue`](crate::Queue::issue), with its promises.
+    pub unsafe fn enqueue(&self, queue: NativeQueue) {
         let mut state = self.state.lock();
         if let State::Ran(_) = *state {
             return;
@@ -90,6 +90,8 @@ impl fmt::Debug for NativeCommand {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     const QUEUE: NativeQueue =
@@ -104,21 +106,22 @@ mod tests {
             drop(held);
             Err(error)
         };
-        let command = NativeCommand::new("work".to_owned(), Box::new(work), Some(kept.clone()));
-        assert!(command.take_failure().is_none() && Arc::strong_count(&kept) == 3);
-        command.enqueue(QUEUE);
-        command.enqueue(QUEUE);
-        assert_eq!(Arc::strong_count(&kept), 2);
+        let command = NativeCommand::new("work".to_owned(), Box::new(work));
+        assert!(command.take_failure().is_none() && Arc::strong_count(&kept) == 2);
+        for _ in 0..2 {
+            // SAFETY: the work calls no driver.
+            unsafe { command.enqueue(QUEUE) };
+        }
+        assert_eq!(Arc::strong_count(&kept), 1);
         assert!(matches!(command.take_failure(), Some(FailureKind::Device(BackendError::NotCompiled { .. }))));
         assert!(command.take_failure().is_none());
-        drop(command);
-        assert_eq!(Arc::strong_count(&kept), 1);
     }
 
     #[test]
     fn a_panic_of_the_work_is_a_failure() {
-        let command = NativeCommand::new("work".to_owned(), Box::new(|_| panic!("no {}", 7)), None);
-        command.enqueue(QUEUE);
+        let command = NativeCommand::new("work".to_owned(), Box::new(|_| panic!("no {}", 7)));
+        // SAFETY: the work calls no driver.
+        unsafe { command.enqueue(QUEUE) };
         let failure = command.take_failure();
         assert!(matches!(failure, Some(FailureKind::Panic { ref message, .. }) if message == "no 7"), "{failure:?}");
     }

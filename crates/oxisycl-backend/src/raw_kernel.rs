@@ -59,7 +59,8 @@ pub trait RawKernel: Any + fmt::Debug + Send + Sync {
     /// What is wrong, without the names of kernel and device.
     fn check(&self, launch: &RawLaunch) -> Result<(), RawRefusal>;
 
-    /// The launch as a command, after [`check`](Self::check) has accepted it. The command keeps the kernel.
+    /// The launch as a command, after [`check`](Self::check) has accepted it. Who issues it keeps the kernel until the command has ended: a driver may
+    /// wait for its device when it unloads code.
     fn command(self: Arc<Self>, name: String, launch: RawLaunch) -> NativeCommand;
 }
 

@@ -241,8 +241,8 @@ impl<'cg, T: DeviceCopyable> Deconstruct<Handler<'cg>> for Arc<T> {
     }
 }
 
-/// A value that a command keeps.
-struct Kept<T>(T);
+/// A value that a command keeps. A thread of host tasks drops it.
+pub(crate) struct Kept<T>(pub(crate) T);
 
 impl<T: Send> Loan for Kept<T> {
     fn has_user_drop(&self) -> bool {

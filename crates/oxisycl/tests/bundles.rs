@@ -357,5 +357,12 @@ fn a_constant_that_was_read_gets_no_value_of_a_bundle() {
         let _ = cg.use_bundle(&with);
         Ok(())
     });
-    invalid(submitted, "has read a specialization constant that the bundle has set");
+    invalid(submitted, "has read a specialization constant that a bundle has set");
+    let exchanged = queue.submit(|cg| {
+        cg.use_bundle(&with)?;
+        assert_eq!(cg.constant(&NUMBER).get(), 2);
+        let _ = cg.use_bundle(&without);
+        Ok(())
+    });
+    invalid(exchanged, "has read a specialization constant that a bundle has set");
 }

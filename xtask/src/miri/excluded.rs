@@ -4,6 +4,8 @@ use super::Reason;
 
 const PROCESSES: Reason = "its tests start processes, which Miri cannot";
 
+const LIBRARIES: Reason = "they load libraries that they have made by the system's compiler";
+
 const SLOW: Reason = "more than half a minute, and other tests run the same code";
 
 /// Test programs of which nothing runs, as `package::target`.
@@ -26,6 +28,7 @@ pub(super) const EXCLUDED_TARGETS: &[(&str, Reason)] = &[
     ("oxisycl::programs", "more than half a minute a program; other tests have random programs, too"),
     ("oxisycl::settings", PROCESSES),
     ("oxisycl::slow_driver", PROCESSES),
+    ("oxisycl::specialized", PROCESSES),
     ("oxisycl::tour", PROCESSES),
     ("oxisycl::unfinished", "it counts the bytes of ten thousand commands in an allocator of its own"),
     ("oxisycl::waiting", "stacks of work-items, which inline assembly changes; both sanitizers run it"),
@@ -172,6 +175,14 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
             "kernels_of_two_libraries_run_and_not_any_more_after_one_is_unloaded",
             "the_image_of_the_kernels_own_link_unit_wins_over_those_of_libraries",
         ],
-        "they load libraries that they have made by the system's compiler",
+        LIBRARIES,
+    ),
+    (
+        "oxisycl::bundles",
+        &[
+            "a_library_is_unloaded_while_a_bundle_of_it_is_held",
+            "a_launch_gets_no_image_of_another_link_unit_if_its_own_has_one",
+        ],
+        LIBRARIES,
     ),
 ];

@@ -14,7 +14,7 @@ use crate::words::Words;
 type Memset = unsafe extern "system" fn(u64, u32, usize, *mut std::ffi::c_void) -> i32;
 
 fn native(work: impl FnOnce(NativeQueue) -> Result<(), BackendError> + Send + 'static) -> Command {
-    Command::Native(Box::new(NativeCommand::new("memset".to_owned(), Box::new(work), None)))
+    Command::Native(Box::new(NativeCommand::new("memset".to_owned(), Box::new(work))))
 }
 
 /// Sets a word to a number on the stream that the command is given.

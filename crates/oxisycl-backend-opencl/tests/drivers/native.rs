@@ -51,7 +51,7 @@ fn handles_of_other_backends_are_not_taken_for_opencl_s() {
 }
 
 fn native(work: impl FnOnce(NativeQueue) -> Result<(), BackendError> + Send + 'static) -> Command {
-    Command::Native(Box::new(NativeCommand::new("fill".to_owned(), Box::new(work), None)))
+    Command::Native(Box::new(NativeCommand::new("fill".to_owned(), Box::new(work))))
 }
 
 fn native_work_comes_between_the_kernels_before_and_after_it() {

@@ -15,7 +15,7 @@ use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use oxisycl_backend::{BackendError, Device, LoadedKernel};
+use oxisycl_backend::{BackendError, Device, KernelInfo, LoadedKernel};
 use oxisycl_image::{Form, KernelDescriptor, SourceLocation};
 use oxisycl_types::{ErrorCode, HostEntry};
 
@@ -46,7 +46,7 @@ use launches::{LaunchKey, Launches};
 use libraries::Libraries;
 use modules::Modules;
 use registry::{Registry, Removed};
-use variants::{Found, LookedUp, VariantTable, Variants};
+use variants::{Built, Found, LookedUp, VariantTable, Variants};
 
 pub use bundle::{BundleImage, KernelBundle, SelectImage, WantedKernel};
 pub use libraries::LibraryHold;
@@ -180,10 +180,12 @@ impl Programs {
         self.launches.clear();
         let Some(Removed { images, uses }) = removed else { return };
         let mut kernels = Vec::new();
-        for (image, is_registered) in images {
-            self.variants.forget(&image);
-            self.modules.take_kernels(&image, is_registered, &mut kernels);
+        for (image, is_registered) in &images {
+            self.modules.take_kernels(image, *is_registered, &mut kernels);
         }
+        // Not before: a launch of another link unit that has the image may have put a kernel there meanwhile. Later ones get other kernels.
+        self.launches.clear();
+        images.iter().for_each(|(image, _)| self.variants.forget(image));
         registry::wait_until_unused(&kernels, &uses);
     }
 
@@ -210,20 +212,27 @@ impl Programs {
     }
 
     /// The code of a kernel, as by [`kernel`](Self::kernel), that is for the values of its specialization constants alone where there is such code.
-    /// Compiles it if the values are worth it, and that delays no launch. A failure of that is reported, and no error.
+    /// Compiles it on this thread if the values are worth it and no command is unfinished. A failure of that is reported, and no error.
+    /// `check` is called before, with the limits of the code for all values. So what was compiled decides no refusal.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Those of [`kernel`](Self::kernel), and that of `check`.
+    ///
+    /// # Safety
+    /// `values` has the argument block of the kernel of `descriptor`.
     #[inline]
-    pub fn kernel_for(
+    pub unsafe fn kernel_for(
         &self,
         device: &Arc<dyn Device>,
         descriptor: &KernelDescriptor,
         values: &Values<'_>,
+        check: impl FnOnce(&KernelInfo) -> Result,
     ) -> Result<Arc<dyn LoadedKernel>> {
-        match self.look_up(device, descriptor)? {
-            (kernel, None) => Ok(kernel),
-            (kernel, Some(variants)) => Ok(self.variant(device, descriptor, &kernel, &variants, values)),
+        let (kernel, variants) = self.look_up(device, descriptor)?;
+        check(kernel.info())?;
+        match variants {
+            None => Ok(kernel),
+            Some(variants) => Ok(self.variant(device, descriptor, &kernel, &variants, values)),
         }
     }
 
@@ -241,8 +250,8 @@ impl Programs {
             Found::General => {}
             Found::Build(key) => {
                 let built = self.build_variant(device, name, general, variants, &key);
-                variants.end(&key, built.clone());
-                if let Some(kernel) = built {
+                variants.end(&key, &built);
+                if let Built::Ready(kernel) = built {
                     counters().specialized_kernels.add(1);
                     return kernel;
                 }
@@ -260,8 +269,9 @@ impl Programs {
         general: &Arc<dyn LoadedKernel>,
         variants: &Variants,
         key: &variants::Key,
-    ) -> Option<Arc<dyn LoadedKernel>> {
-        let image = Arc::new(variants.image(key)?);
+    ) -> Built {
+        let Some(image) = variants.image(key) else { return Built::Failed };
+        let image = Arc::new(image);
         let built = self.load_choice(device, name, &image, 0);
         if !self.registry.index().has(variants.origin()) {
             // It was unregistered meanwhile.
@@ -272,8 +282,10 @@ impl Programs {
             of_variant.items >= of_general.items && of_variant.static_local_bytes <= of_general.static_local_bytes
         };
         let why = match built {
-            Ok(kernel) if is_as_able(&kernel) => return Some(kernel),
+            Ok(kernel) if is_as_able(&kernel) => return Built::Ready(kernel),
             Ok(_) => "its work-groups would be smaller".to_owned(),
+            // There may be memory later.
+            Err(error) if error.code() == ErrorCode::MemoryAllocation => return Built::NotNow,
             Err(error) => error.to_string(),
         };
         report(&format!(
@@ -281,7 +293,7 @@ impl Programs {
              not used: {why}",
             device.info().name
         ));
-        None
+        Built::Failed
     }
 
     #[inline]

@@ -137,7 +137,11 @@ impl Modules {
         let slots: Vec<Arc<Slot>> = {
             let mut slots = self.0.lock();
             if is_registered {
-                slots.values().filter(|slot| is_it(slot)).cloned().collect()
+                // New launches make other variants.
+                let of_variants = slots.extract_if(|_, slot| is_it(slot) && slot.image.of.is_some());
+                let mut taken: Vec<_> = of_variants.map(|(_, slot)| slot).collect();
+                taken.extend(slots.values().filter(|slot| is_it(slot)).cloned());
+                taken
             } else {
                 slots.extract_if(|_, slot| is_it(slot)).map(|(_, slot)| slot).collect()
             }

@@ -77,6 +77,15 @@ pub(super) enum Found {
     Build(Key),
 }
 
+/// How building a variant ended.
+pub(super) enum Built {
+    Ready(Arc<dyn LoadedKernel>),
+    /// Another attempt would fail, too.
+    Failed,
+    /// There was no memory for it.
+    NotNow,
+}
+
 impl Variants {
     fn new(image: Arc<Image>, kernel: usize) -> Self {
         let parts = image.image.kernels[kernel].specialized_parts();
@@ -101,6 +110,8 @@ impl Variants {
                     self.tell(name);
                     return Found::General;
                 }
+                // Before others are kept from the table.
+                None if values.are_of_constants && !(values.is_idle)() => return Found::General,
                 None => {}
             }
         }
@@ -134,11 +145,14 @@ impl Variants {
     }
 
     /// Says how building a variant ended.
-    pub(super) fn end(&self, key: &Key, built: Option<Arc<dyn LoadedKernel>>) {
+    pub(super) fn end(&self, key: &Key, built: &Built) {
         let mut table = self.table.write();
         // It may have been forgotten.
-        if let Some((_, state)) = table.variants.iter_mut().find(|(known, _)| known == key) {
-            *state = built.map_or(State::Failed, State::Ready);
+        let Some(position) = table.variants.iter().position(|(known, _)| known == key) else { return };
+        match built {
+            Built::Ready(kernel) => table.variants[position].1 = State::Ready(kernel.clone()),
+            Built::Failed => table.variants[position].1 = State::Failed,
+            Built::NotNow => drop(table.variants.swap_remove(position)),
         }
     }
 
@@ -167,7 +181,7 @@ impl Variants {
         for (offset, size) in &self.parts {
             for byte in block.get(*offset..offset + size)? {
                 // SAFETY: the image says that a number lies here, which any value of the block's type has. Its author vouches for that
-                // (`Programs::register`), and type, size and alignment are those of the program's kernel.
+                // (`Programs::register`). By the promise of `Programs::kernel_for` the block is that of the program's kernel, which was compared.
                 key.push(unsafe { byte.assume_init() });
             }
         }

@@ -38,8 +38,12 @@ impl Handler<'_> {
             "a kernel bundle of another context than that of the queue cannot be used"
         } else if self.constants.are_set() {
             "a kernel bundle cannot be used: the command group has set a specialization constant"
-        } else if bundle.has_any_of(self.constants.read()) {
-            "a kernel bundle cannot be used: the command group has read a specialization constant that the bundle has set"
+        } else if [Some(bundle), self.bundle.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|of| of.has_any_of(self.constants.read()))
+        {
+            "a kernel bundle cannot be used: the command group has read a specialization constant that a bundle has set"
         } else if self.has_command {
             "a kernel bundle cannot be used: the command group has its command already"
         } else {

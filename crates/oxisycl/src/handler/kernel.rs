@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use oxisycl_backend::{Captures, Command, KernelBox};
+use oxisycl_backend::{Captures, Command, KernelBox, KernelInfo};
 use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout, StatedNeeds};
 use oxisycl_runtime::graph::KeptAlive;
@@ -185,16 +185,38 @@ impl<'cg> Handler<'cg> {
             return Err(too_large(device, descriptor, limit));
         }
         let backend_device = device.backend_device();
+        let mut check = |info: &KernelInfo| {
+            if let Some(group) = &mut group {
+                fit_to_code(device, descriptor, group, info.group_limits, range)?;
+            }
+            let (items, limit) = (descriptor.stated.group.iter().product::<u32>() as usize, info.group_limits.items);
+            if items > limit {
+                let what = format!(
+                    "it states work-groups of {items} work-items, and the limit of its code is {limit} for a group"
+                );
+                return Err(not_supported(device, descriptor.display_name(), &what));
+            }
+            Ok(())
+        };
+        let is_empty = range.extent.contains(&0);
         let code = match &self.bundle {
-            Some(bundle) => bundle.code(device, descriptor)?,
+            Some(bundle) => {
+                bundle.code(device, descriptor)?.map(|code| check(code.info()).map(|()| code)).transpose()?
+            }
             None if backend_device.info().image_targets.is_empty() => None,
+            None if is_empty => {
+                let code = programs().kernel(backend_device, descriptor)?;
+                check(code.info())?;
+                Some(code)
+            }
             None => {
                 let values = Values {
                     captures,
                     are_of_constants: self.constants.are_named(),
                     is_idle: || oxisycl_runtime::observe::counters().is_idle(),
                 };
-                Some(programs().kernel_for(backend_device, descriptor, &values)?)
+                // SAFETY: the captures are the block of the described kernel, by the contract of this function's callers: both are made of it.
+                Some(unsafe { programs().kernel_for(backend_device, descriptor, &values, check) }?)
             }
         };
         if code.is_none()
@@ -202,20 +224,7 @@ impl<'cg> Handler<'cg> {
         {
             self.group.kept_alive.push(KeptAlive::Other(Box::new(library)));
         }
-        if let (Some(group), Some(code)) = (&mut group, &code) {
-            fit_to_code(device, descriptor, group, code.info().group_limits, range)?;
-        }
-        if let Some(code) = code.as_ref().filter(|_| descriptor.stated.group != [0; 3]) {
-            let (items, limit) =
-                (descriptor.stated.group.iter().product::<u32>() as usize, code.info().group_limits.items);
-            if items > limit {
-                let what = format!(
-                    "it states work-groups of {items} work-items, and the limit of its code is {limit} for a group"
-                );
-                return Err(not_supported(device, descriptor.display_name(), &what));
-            }
-        }
-        let command = if range.extent.contains(&0) {
+        let command = if is_empty {
             Command::Marker
         } else {
             Command::Kernel(KernelBox::of(descriptor, code, captures, range, group))

@@ -4,14 +4,20 @@ use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range as Interval;
+use std::sync::Arc;
 
 use oxisycl_backend::{BackendError, Command, NativeCommand, NativeQueue};
 use oxisycl_device::Accessor;
-use oxisycl_runtime::graph::without_blocking;
+use oxisycl_runtime::graph::{KeptAlive, without_blocking};
 use oxisycl_types::{BackendKind, ErrorCode};
+use parking_lot::Mutex;
 
 use super::Handler;
+use crate::argument::Kept;
 use crate::{Device, Error, Result};
+
+/// What puts native work on a queue, with what it captures.
+type Work = Box<dyn FnMut(NativeQueue) -> Result<(), BackendError> + Send>;
 
 /// What the function of a native command may know of the backend. Belongs to the command group `'cg`.
 pub struct NativeScope<'n, 'cg> {
@@ -93,7 +99,8 @@ impl<'cg> Handler<'cg> {
     /// what the group waits for has ended, and ends with the work.
     ///
     /// `enqueue` is called once. That is within `submit`, unless the group waits for the host or for another backend. Then it is called later, by a thread
-    /// of the runtime. Its error or panic makes the command fail, after what it has put on the queue has ended.
+    /// of the runtime. Its error or panic makes the command fail, after what it has put on the queue has ended. What it captures is dropped after the
+    /// command has ended, so that it may own memory that the work uses.
     ///
     /// Errors: `BackendMismatch` if there is no driver behind the backend. `Invalid` for a second command in the group; what `access` recorded.
     ///
@@ -126,9 +133,9 @@ impl<'cg> Handler<'cg> {
     /// # Ok(())
     /// # }
     /// ```
-    pub unsafe fn native_command<F>(&mut self, enqueue: F) -> Result
+    pub unsafe fn native_command<F>(&mut self, mut enqueue: F) -> Result
     where
-        F: for<'n> FnOnce(NativeScope<'n, 'cg>) -> Result + Send + 'cg,
+        F: for<'n> FnMut(NativeScope<'n, 'cg>) -> Result + Send + 'cg,
     {
         self.command("a native command", |handler| {
             let device = handler.queue.device().clone();
@@ -146,12 +153,17 @@ impl<'cg> Handler<'cg> {
                     |error: Error| BackendError::Driver { call: "a native command", code: 0, name: error.to_string() };
                 without_blocking(|| enqueue(scope)).map_err(failed)
             };
-            let work: Box<dyn FnOnce(NativeQueue) -> Result<(), BackendError> + Send + 'cg> = Box::new(work);
+            let work: Box<dyn FnMut(NativeQueue) -> Result<(), BackendError> + Send + 'cg> = Box::new(work);
             // SAFETY: as for the work of a host task: `'cg` is a fresh lifetime that nothing borrowed can outlive. The accessors that have it are
             // of this group, whose holds keep their memory until the command has ended.
-            let work: oxisycl_backend::NativeWork = unsafe { std::mem::transmute(work) };
+            let work: Work = unsafe { std::mem::transmute(work) };
+            let work = Arc::new(Mutex::new(work));
+            let called = work.clone();
+            let call = move |native: NativeQueue| (called.lock())(native);
+            // Not by the command: its locks are held when it is issued, and what users capture may take them when it is dropped.
+            handler.group.kept_alive.push(KeptAlive::Loan(Box::new(Kept(work))));
             let name = handler.name.unwrap_or("native command").to_owned();
-            handler.group.commands.push(Command::Native(Box::new(NativeCommand::new(name, work, None))));
+            handler.group.commands.push(Command::Native(Box::new(NativeCommand::new(name, Box::new(call)))));
             Ok(())
         })
     }

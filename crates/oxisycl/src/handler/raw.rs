@@ -1,9 +1,11 @@
 //! Launching kernels from source and built-in kernels, with arguments by index (SYCL 2020 `set_args`).
 
 use oxisycl_backend::{Command, RawLaunch, RawRefusal, RawValue};
+use oxisycl_runtime::graph::KeptAlive;
 use oxisycl_types::{ErrorCode, NdRange};
 
 use super::Handler;
+use crate::argument::Kept;
 use crate::source_bundle::{RawArgument, RawKernel};
 use crate::{Error, Result};
 
@@ -100,6 +102,8 @@ impl<'cg> Handler<'cg> {
             Command::Marker
         } else {
             let name = self.name.unwrap_or(name).to_owned();
+            // Not by the command, which a poller drops: to unload code may wait for the device.
+            self.group.kept_alive.push(KeptAlive::Loan(Box::new(Kept(kernel.clone()))));
             Command::Native(Box::new(kernel.inner().clone().command(name, launch)))
         });
         Ok(())

@@ -2,8 +2,9 @@
 //!
 //! Invariant: only bundles in the state [`Input`] change theirs. What is compiled, linked or joined has copies of its own.
 
-use std::any::{Any, type_name};
+use std::any::type_name;
 use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -12,11 +13,20 @@ use super::{BundleState, Input, KernelBundle};
 use crate::specialization::SpecId;
 use crate::{DeviceCopyable, Error, Result};
 
-/// What one call has set.
+/// What one call has set. A bundle may outlive the library whose code has set it, so that nothing here is of that library.
 #[derive(Clone)]
 struct Value {
-    value: Arc<dyn Any + Send + Sync>,
-    type_name: &'static str,
+    /// The value's bytes.
+    bytes: Arc<[MaybeUninit<u8>]>,
+    type_name: Arc<str>,
+}
+
+impl Value {
+    fn new<T: DeviceCopyable>(value: T) -> Self {
+        // SAFETY: `MaybeUninit<u8>` may have any byte of a value, padding included, and the value is as large as the slice says.
+        let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<MaybeUninit<u8>>(), size_of::<T>()) };
+        Self { bytes: bytes.into(), type_name: type_name::<T>().into() }
+    }
 }
 
 /// The values that a bundle has, by the numbers of their constants.
@@ -37,7 +47,7 @@ impl Constants {
         for constants in all {
             for (number, value) in constants.0.lock().iter() {
                 let known = union.entry(*number).or_insert_with(|| value.clone());
-                if !Arc::ptr_eq(&known.value, &value.value) {
+                if !Arc::ptr_eq(&known.bytes, &value.bytes) {
                     return Err(Error::invalid(format!(
                         "kernel bundles have set a specialization constant of type `{}` apart from each other",
                         value.type_name
@@ -54,8 +64,7 @@ impl KernelBundle<Input> {
     /// `set_specialization_constant`). The last call counts, and calls after [`compile`](Self::compile) or [`build`](Self::build) change nothing of the
     /// result.
     pub fn set_constant<T: DeviceCopyable>(&self, id: &'static SpecId<T>, value: T) {
-        let value = Value { value: Arc::new(value), type_name: type_name::<T>() };
-        self.0.constants.0.lock().insert(id.number(), value);
+        self.0.constants.0.lock().insert(id.number(), Value::new(value));
     }
 }
 
@@ -68,7 +77,9 @@ impl<S: BundleState> KernelBundle<S> {
 
     /// The value that the bundle was given.
     pub(crate) fn value_of<T: DeviceCopyable>(&self, id: &'static SpecId<T>) -> Option<T> {
-        self.0.constants.0.lock().get(&id.number()).and_then(|known| known.value.downcast_ref().copied())
+        let known = self.0.constants.0.lock().get(&id.number()).cloned()?;
+        // SAFETY: the number is that of this constant alone, and `set_constant` has kept the bytes of one of its values, which may be copied.
+        Some(unsafe { known.bytes.as_ptr().cast::<T>().read_unaligned() })
     }
 
     /// Whether the bundle was given a value of one of these constants.

@@ -1,7 +1,7 @@
 //! Allocators for containers whose elements are in host or shared allocations (SYCL 2020 `usm_allocator`).
 
 use std::alloc::Layout;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -77,8 +77,11 @@ struct Inner {
     context: Context,
     device: Device,
     align: usize,
-    allocations: Mutex<HashMap<usize, UsmAllocation>>,
 }
+
+/// The memory of all allocators by its address, so that allocators that are equal can free each other's. What is never freed stays to the end of
+/// the process.
+static ALLOCATIONS: Mutex<BTreeMap<usize, UsmAllocation>> = Mutex::new(BTreeMap::new());
 
 impl<K: AllocatorKind> UsmAllocator<K> {
     /// An allocator for the context and device of a queue.
@@ -102,7 +105,7 @@ impl<K: AllocatorKind> UsmAllocator<K> {
             return Err(Error::new(ErrorCode::FeatureNotSupported, message));
         }
         let (context, device) = (queue.context().clone(), device.clone());
-        Ok(Self(Arc::new(Inner { context, device, align, allocations: Mutex::default() }), PhantomData))
+        Ok(Self(Arc::new(Inner { context, device, align }), PhantomData))
     }
 
     /// The kind of its memory.
@@ -115,8 +118,8 @@ impl<K: AllocatorKind> UsmAllocator<K> {
     }
 }
 
-// SAFETY: memory is that of an allocation of the layout, which the allocator keeps until `deallocate`, wherever it and its copies are moved. Copies share
-// their allocations. Memory of no size is not used.
+// SAFETY: memory is that of an allocation of the layout. The table has it until `deallocate` is called with its address, for this allocator or an equal
+// one. Memory of no size is not used.
 unsafe impl<K: AllocatorKind> Allocator for UsmAllocator<K> {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let layout = self.layout(layout)?;
@@ -124,16 +127,16 @@ unsafe impl<K: AllocatorKind> Allocator for UsmAllocator<K> {
             let dangling = NonNull::new(std::ptr::without_provenance_mut(layout.align())).ok_or(AllocError)?;
             return Ok(NonNull::slice_from_raw_parts(dangling, 0));
         }
-        let Inner { context, device, allocations, .. } = &*self.0;
+        let Inner { context, device, .. } = &*self.0;
         let allocation = UsmAllocation::new(device.backend_device(), context.inner().id(), K::KIND, layout, false)
             .map_err(|_| AllocError)?;
         let pointer = NonNull::new(allocation.as_ptr()).ok_or(AllocError)?;
-        allocations.lock().insert(pointer.as_ptr().addr(), allocation);
+        ALLOCATIONS.lock().insert(pointer.as_ptr().addr(), allocation);
         Ok(NonNull::slice_from_raw_parts(pointer, layout.size()))
     }
 
     unsafe fn deallocate(&self, pointer: NonNull<u8>, _layout: Layout) {
-        let allocation = self.0.allocations.lock().remove(&pointer.as_ptr().addr());
+        let allocation = ALLOCATIONS.lock().remove(&pointer.as_ptr().addr());
         if let Some(allocation) = allocation {
             self.0.context.inner().discard(allocation);
         }

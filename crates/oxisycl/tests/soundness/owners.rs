@@ -1,7 +1,9 @@
 //! Memory is taken back, freed and lent out only when nothing uses it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use oxisycl::argument::Keep;
 use oxisycl::prelude::*;
 use oxisycl::{BufferOptions, FinalData};
 
@@ -430,4 +432,58 @@ fn buffers_without_elements_may_have_any_extent() {
             assert!(host.to_slice().is_some_and(<[u8]>::is_empty));
         }
     }
+}
+
+#[test]
+fn owners_among_arguments_are_read_where_they_are_and_dropped_after_the_command() {
+    let (queue, sums) = (Queue::new(&host()).unwrap(), filled(4));
+    let (counted, shared): (Arc<u32>, Arc<[u32]>) = (Arc::new(5), Arc::from([1, 2, 3, 4]));
+    let vectors = (vec![10u32, 20, 30, 40], vec![1000u32; 4].into_boxed_slice());
+    let arguments = (vectors, Box::new(100u32), counted.clone(), (shared.clone(), "abcd".to_owned()), sums.write());
+    let kernel =
+        queue.parallel_for_with(4, arguments, |item, ((vector, slice), boxed, counted, (shared, text), sums)| {
+            let i = item.index();
+            sums.set(item, vector[i] + slice[i] + *boxed + *counted + shared[i] + u32::from(text.as_bytes()[i] - b'a'));
+        });
+    kernel.unwrap().wait().unwrap();
+    assert_eq!(sums.to_vec().unwrap(), [1116, 1128, 1140, 1152]);
+    eventually(|| Arc::strong_count(&counted) == 1 && Arc::strong_count(&shared) == 1);
+}
+
+/// Waits for two commands of a device when it is dropped. The second is its own, which ends when it is dropped.
+struct Patient {
+    other: Event,
+    own: Arc<Mutex<Option<Event>>>,
+    has_waited: Arc<AtomicBool>,
+}
+
+impl Drop for Patient {
+    fn drop(&mut self) {
+        self.other.wait().unwrap();
+        loop {
+            if let Some(own) = self.own.lock().unwrap().clone() {
+                let error = own.wait().unwrap_err();
+                assert_eq!(error.code(), ErrorCode::Invalid, "{error}");
+                break;
+            }
+            std::thread::yield_now();
+        }
+        self.has_waited.store(true, Ordering::Release);
+    }
+}
+
+#[test]
+fn an_owner_that_waits_for_its_device_when_it_is_dropped_holds_up_nothing() {
+    let device = slow(5);
+    let queues = [0, 1].map(|_| Queue::new(&device).unwrap());
+    let (own, has_waited) = (Arc::new(Mutex::new(None)), Arc::new(AtomicBool::new(false)));
+    let other = add_one(&queues[1], &filled(8)).unwrap();
+    let patient = Patient { other, own: own.clone(), has_waited: has_waited.clone() };
+    let event = queues[0].parallel_for_with(1, Keep(patient), |_, ()| {}).unwrap();
+    // More for the device to do, which ends while the owner waits.
+    let later = add_one(&queues[0], &filled(8)).unwrap();
+    *own.lock().unwrap() = Some(event.clone());
+    event.wait().unwrap();
+    later.wait().unwrap();
+    eventually(|| has_waited.load(Ordering::Acquire));
 }

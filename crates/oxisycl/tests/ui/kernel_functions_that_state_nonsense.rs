@@ -18,16 +18,8 @@ fn size_twice(_: Item<1>) {}
 #[kernel(work_group_size(4, 0))]
 fn no_extent(_: Item<2>) {}
 
-#[kernel(work_group_size(NONE))]
-fn no_size(_: Item<1>) {}
-
-const NONE: usize = 0;
-
 #[kernel(work_group_size(1, 2, 3, 4))]
 fn too_many_extents(_: Item<3>) {}
-
-#[kernel(sub_group_size(24))]
-fn no_power_of_two(_: Item<1>) {}
 
 #[kernel(sub_group_size(8, 16))]
 fn two_sizes(_: Item<1>) {}

@@ -31,7 +31,8 @@ impl Fixture {
     fn launch_when(&self, constant: u32, is_named: bool, is_idle: fn() -> bool) -> Arc<dyn LoadedKernel> {
         let block = Block { address: 7, constant };
         let values = Values { captures: Captures::of(&block), are_of_constants: is_named, is_idle };
-        self.programs.kernel_for(&self.devices[0], &descriptor::<First>("a"), &values).unwrap()
+        // SAFETY: the block is a value of the described kernel's type.
+        unsafe { self.programs.kernel_for(&self.devices[0], &descriptor::<First>("a"), &values, |_| Ok(())) }.unwrap()
     }
 
     fn launch(&self, constant: u32) -> Arc<dyn LoadedKernel> {

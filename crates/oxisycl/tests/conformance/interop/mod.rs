@@ -121,7 +121,7 @@ fn the_memory_of_another_group_is_not_given_out(env: &Env) {
 /// Adds a native command with this work to a group.
 fn native<'cg, F>(cg: &mut Handler<'cg>, work: F) -> oxisycl::Result
 where
-    F: for<'n> FnOnce(NativeScope<'n, 'cg>) -> oxisycl::Result + Send + 'cg,
+    F: for<'n> FnMut(NativeScope<'n, 'cg>) -> oxisycl::Result + Send + 'cg,
 {
     // SAFETY: the functions below fill the accessor's memory on the given queue, and wait for nothing.
     unsafe { cg.native_command(work) }
