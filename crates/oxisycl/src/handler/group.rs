@@ -30,7 +30,7 @@ impl<'cg> Handler<'cg> {
     ///
     /// # fn main() -> oxisycl::Result {
     /// // The sum of each four neighbours, by halves.
-    /// let (numbers, sums) = (Buffer::from_vec((0..8).collect())?, Buffer::from_vec(vec![0; 2])?);
+    /// let (numbers, sums) = (Buffer::from_vec((0..8).collect())?, Buffer::from_vec(vec![0i32; 2])?);
     /// Queue::default()?.submit(|cg| {
     ///     let (numbers, sums) = (cg.access(&numbers, Read), cg.access(&sums, Atomic));
     ///     cg.parallel_for_work_group(2, Fixed1::<4>, Local::<i32, 4>::new(), move |mut group, mut tile| {
