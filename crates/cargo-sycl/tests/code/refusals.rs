@@ -83,7 +83,7 @@ fn code(assembly: &str) -> Vec<String> {
 fn normalised(messages: &str) -> String {
     let lines = messages.lines().map(str::trim_end);
     let is_progress = |line: &str| {
-        ["Blocking ", "Compiling ", "Device code ", "Finished "]
+        ["Adding ", "Blocking ", "Compiling ", "Device code ", "Finished ", "Locking "]
             .iter()
             .any(|start| line.trim_start().starts_with(start))
     };
