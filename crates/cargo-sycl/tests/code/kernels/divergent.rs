@@ -207,6 +207,16 @@ fn refused_at_group_scope(queue: &Queue) -> oxisycl::Result {
         }
         group.for_each(&mut tile, |_, slot| *slot += 1);
     })?;
+    // A comparison of a variable whose address was in memory with a number.
+    let pivot = std::hint::black_box(1usize << 30);
+    queue.parallel_for_work_group(1, Fixed1::<SIZE>, Local::<u32, SIZE>::new(), move |mut group, mut tile| {
+        let (first, second) = (std::hint::black_box(1u32), std::hint::black_box(2u32));
+        let addresses = std::hint::black_box([&raw const first, &raw const second]);
+        if addresses[group.linear_id() % 2] < std::ptr::without_provenance(pivot) {
+            group.for_each(&mut tile, |_, slot| *slot = 1);
+        }
+        group.for_each(&mut tile, |_, slot| *slot += 1);
+    })?;
     Ok(())
 }
 
