@@ -59,6 +59,9 @@ const LAUNCH: &str = "gpu.launch";
 /// Ours has one figure for both: the reference launches the kernels one by one, and as a graph.
 pub(crate) const TINY: &str = "gpu.chain.tiny";
 pub(crate) const TINY_GRAPH: &str = "gpu.chain.tiny.graph";
+/// Mixes of other numbers of functions than the eight of `gpu.mixed`.
+pub(crate) const OTHER_MIXES: [(&str, u32); 4] =
+    [("gpu.mixed.2", 2), ("gpu.mixed.3", 3), ("gpu.mixed.4", 4), ("gpu.mixed.16", 16)];
 /// With batching, and without.
 pub(crate) const LATENCY: [&str; 2] = ["gpu.latency.batching", "gpu.latency.unbatched"];
 pub(crate) const STARTED: [&str; 2] = ["gpu.started", "gpu.started.unbatched"];
@@ -108,6 +111,10 @@ pub(crate) const CASES: &[Case] = &[
     Case::new("gpu.burst.50", "us", false, 0.55),
     Case::new("gpu.burst.10", "us", false, 0.75),
     Case::new("gpu.mixed", "us", false, 0.85),
+    Case::new(OTHER_MIXES[0].0, "us", false, 1.0),
+    Case::new(OTHER_MIXES[1].0, "us", false, 1.0),
+    Case::new(OTHER_MIXES[2].0, "us", false, 1.0),
+    Case::new(OTHER_MIXES[3].0, "us", false, 1.0),
     Case::new("gpu.latency", "us", false, 1.3),
     Case::new(LATENCY[0], "us", false, 1.02).beside_unbatched(LATENCY[1]),
     Case::new(STARTED[0], "us", false, 1.02).beside_unbatched(STARTED[1]),

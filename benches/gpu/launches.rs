@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use oxisycl::Result;
 use oxisycl::prelude::*;
 
-use crate::cases::{BLOCK4K, LATENCY, STARTED, TINY, TINY_GRAPH};
+use crate::cases::{BLOCK4K, LATENCY, OTHER_MIXES, STARTED, TINY, TINY_GRAPH};
 use crate::{Measured, best_of};
 
 const LAUNCHES: usize = 20_000;
@@ -40,7 +40,10 @@ pub(crate) fn measure(device: &Device, measured: &mut Measured<'_>) -> Result {
     }
     measured.add("gpu.burst.50", || burst(&queue, 50))?;
     measured.add("gpu.burst.10", || burst(&queue, 10))?;
-    measured.add("gpu.mixed", || mixed(&queue))?;
+    measured.add("gpu.mixed", || mixed(&queue, 8))?;
+    for (name, n_functions) in OTHER_MIXES {
+        measured.add(name, || mixed(&queue, n_functions))?;
+    }
     measured.add("gpu.latency", || Ok(best_of(10, || wait_for_each(&queue))? / WAITS as f64 * 1e6))?;
     measured.add_pair(LATENCY, || latencies([&queue, &unbatched]))?;
     measured.add_pair(STARTED, || starts([&queue, &unbatched]))
@@ -168,16 +171,20 @@ fn step<const KIND: u32>(queue: &Queue, data: &Buffer<f32, 1>) -> Result<Event> 
 }
 
 type Step = fn(&Queue, &Buffer<f32, 1>) -> Result<Event>;
-const STEPS: [Step; 8] = [step::<0>, step::<1>, step::<2>, step::<3>, step::<4>, step::<5>, step::<6>, step::<7>];
+#[rustfmt::skip]
+const STEPS: [Step; 16] = [
+    step::<0>, step::<1>, step::<2>, step::<3>, step::<4>, step::<5>, step::<6>, step::<7>,
+    step::<8>, step::<9>, step::<10>, step::<11>, step::<12>, step::<13>, step::<14>, step::<15>,
+];
 
-/// A chain of kernels of eight functions in an order that looks random. The reference has the same order.
-fn mixed(queue: &Queue) -> Result<f64> {
+/// A chain of kernels of that many functions in an order that looks random. The reference has the same order.
+fn mixed(queue: &Queue, n_functions: u32) -> Result<f64> {
     let data = Buffer::from_vec(vec![0.0f32])?;
     let (mut state, mut expected) = (1u32, 0.0f32);
     let time = best_of(10, || {
         for _ in 0..LAUNCHES {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let kind = state >> 29;
+            let kind = (state >> 16) % n_functions;
             STEPS[kind as usize](queue, &data)?;
             expected = expected * 0.5 + kind as f32;
         }

@@ -295,6 +295,10 @@ static const char *const FIGURES[] = {
     "gpu.burst.50",
     "gpu.burst.10",
     "gpu.mixed",
+    "gpu.mixed.2",
+    "gpu.mixed.3",
+    "gpu.mixed.4",
+    "gpu.mixed.16",
     "gpu.latency",
     "gpu.copy.to_device",
     "gpu.copy.to_host",
@@ -503,11 +507,14 @@ int main(int argc, char **argv) {
     };
     figure("gpu.burst.50", [&] { return burst(50); });
     figure("gpu.burst.10", [&] { return burst(10); });
-    figure("gpu.mixed", [&] {
+    auto mixed_chain = [&](uint32_t n_functions) {
         const CUfunction steps[] = {
-            function_of((const void *)step<0>), function_of((const void *)step<1>), function_of((const void *)step<2>),
-            function_of((const void *)step<3>), function_of((const void *)step<4>), function_of((const void *)step<5>),
-            function_of((const void *)step<6>), function_of((const void *)step<7>),
+            function_of((const void *)step<0>),  function_of((const void *)step<1>),  function_of((const void *)step<2>),
+            function_of((const void *)step<3>),  function_of((const void *)step<4>),  function_of((const void *)step<5>),
+            function_of((const void *)step<6>),  function_of((const void *)step<7>),  function_of((const void *)step<8>),
+            function_of((const void *)step<9>),  function_of((const void *)step<10>), function_of((const void *)step<11>),
+            function_of((const void *)step<12>), function_of((const void *)step<13>), function_of((const void *)step<14>),
+            function_of((const void *)step<15>),
         };
         uint32_t state = 1;
         double t = best_of(10, [&] {
@@ -515,11 +522,17 @@ int main(int argc, char **argv) {
                 state = state * 1664525u + 1013904223u;
                 int n = 1;
                 void *parameters[] = {&data, &n};
-                CHECK_DRIVER(cuLaunchKernel(steps[state >> 29], 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr));
+                CUfunction function = steps[(state >> 16) % n_functions];
+                CHECK_DRIVER(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr));
             }
         });
         return t / LAUNCHES * 1e6;
-    });
+    };
+    figure("gpu.mixed", [&] { return mixed_chain(8); });
+    figure("gpu.mixed.2", [&] { return mixed_chain(2); });
+    figure("gpu.mixed.3", [&] { return mixed_chain(3); });
+    figure("gpu.mixed.4", [&] { return mixed_chain(4); });
+    figure("gpu.mixed.16", [&] { return mixed_chain(16); });
     figure("gpu.latency", [&] {
         double t = best_of(10, [&] {
             for (int i = 0; i < 1000; i++) {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use oxisycl_backend::{
-    Backend, BackendError, Command, Completion, CopyCommand, Device, FailureKind, FillCommand, FillPattern,
+    Backend, BackendError, Batching, Command, Completion, CopyCommand, Device, FailureKind, FillCommand, FillPattern,
     KernelCommand, LoadedKernel, MemoryId, Outcome, PitchedBox, Queue, QueueOptions, UsmKind,
 };
 use oxisycl_backend_cuda::CudaBackend;
@@ -145,10 +145,13 @@ fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
 fn every_device_keeps_the_contract() {
     for device in devices() {
         println!("{:#?}", device.info());
-        let [affine, failing, gate] = kernels(&device, ["affine", "failing", "gate"]);
-        // SAFETY: the code was written to do what those functions do.
-        let subject = unsafe { Subject::loaded(device, affine, Some(failing), Some(gate)) }.running_ahead();
-        assert!(run_all(&subject).is_empty(), "all of the contract applies to GPUs");
+        for batching in [Batching::On, Batching::Always, Batching::Off] {
+            let [affine, failing, gate] = kernels(&device, ["affine", "failing", "gate"]);
+            // SAFETY: the code was written to do what those functions do.
+            let subject = unsafe { Subject::loaded(device.clone(), affine, Some(failing), Some(gate)) };
+            let subject = subject.running_ahead().batching(batching);
+            assert!(run_all(&subject).is_empty(), "all of the contract applies to GPUs, with batching {batching:?}");
+        }
     }
 }
 

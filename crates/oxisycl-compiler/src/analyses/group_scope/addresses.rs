@@ -39,7 +39,8 @@ impl Bytes {
 
     fn overlaps(self, other: Self) -> bool {
         let (Some(first), Some(second)) = (self.start, other.start) else { return true };
-        let is_behind = |start: u64, of: u64, size: Option<u64>| size.is_some_and(|size| start.wrapping_sub(of) >= size);
+        let is_behind =
+            |start: u64, of: u64, size: Option<u64>| size.is_some_and(|size| start.wrapping_sub(of) >= size);
         if first <= second { !is_behind(second, first, self.size) } else { !is_behind(first, second, other.size) }
     }
 }
@@ -105,11 +106,14 @@ impl<'c> Addresses<'c> {
                 ) => queue.extend(value.operands().into_iter().map(|operand| (operand, None))),
                 Some(Opcode::LOAD | Opcode::ATOMIC_RMW | Opcode::ATOMIC_CMP_XCHG) => {
                     found.extend(self.loaded(value.operand(0), size_of(value)).into_iter().map(|mut address| {
-                        address.distance = address.distance.zip(moved).map(|(distance, moved)| distance.wrapping_add(moved));
+                        address.distance =
+                            address.distance.zip(moved).map(|(distance, moved)| distance.wrapping_add(moved));
                         address
                     }));
                 }
-                Some(Opcode::CALL) if matches!(value.value_type().kind(), TypeKind::Pointer(_)) => found.extend(self.elsewhere()),
+                Some(Opcode::CALL) if matches!(value.value_type().kind(), TypeKind::Pointer(_)) => {
+                    found.extend(self.elsewhere())
+                }
                 _ if is_null(value) && moved == Some(0) => {
                     found.insert(Address { base: Base::Null, distance: moved });
                 }
@@ -123,7 +127,9 @@ impl<'c> Addresses<'c> {
     /// The bases that a value may have, each once.
     pub(super) fn bases(&self, value: Value<'c>) -> FxHashSet<Base<'c>> {
         // A place behind null is any number.
-        let base = |address: Address<'c>| if address == NULL || address.base != Base::Null { address.base } else { Base::Other };
+        let base = |address: Address<'c>| {
+            if address == NULL || address.base != Base::Null { address.base } else { Base::Other }
+        };
         self.of(value).into_iter().map(base).collect()
     }
 

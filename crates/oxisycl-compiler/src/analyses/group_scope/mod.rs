@@ -73,9 +73,9 @@ fn holds_whole_address(load: Value<'_>) -> bool {
 
 /// Whether a value that was loaded is only stored again, or compared, which is looked at by itself.
 fn is_copied(load: Value<'_>) -> bool {
-    load.users().into_iter().all(|user| {
-        (user.is(Opcode::STORE) && user.operand(0) == load) || user.is(Opcode::INTEGER_COMPARISON)
-    })
+    load.users()
+        .into_iter()
+        .all(|user| (user.is(Opcode::STORE) && user.operand(0) == load) || user.is(Opcode::INTEGER_COMPARISON))
 }
 
 #[cfg(test)]
