@@ -6,6 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::builtin_table;
 use crate::llvm::{Opcode, TypeKind, Value, ValueKind};
 
 /// What an address is relative to.
@@ -159,9 +160,7 @@ impl<'c> Addresses<'c> {
             let [target, source, size] = [0, 1, 2].map(|index| call.operand(index));
             return self.copy(target, source, size.integer());
         }
-        // Nothing is read after a function that does not return.
-        let ends = call.next().is(Opcode::UNREACHABLE);
-        if name.starts_with("llvm.") || ends {
+        if KEEP_NOTHING.iter().any(|prefix| name.starts_with(prefix)) || ends(call) {
             return;
         }
         for argument in call.arguments() {
@@ -261,6 +260,14 @@ impl<'c> Addresses<'c> {
         let escaped = self.escaped.iter().map(|variable| Address { base: Base::Variable(*variable), distance: None });
         escaped.chain([OTHER])
     }
+}
+
+/// How the names of functions begin that keep no address, and put none into a variable: LLVM's, builtins, and the device library's.
+const KEEP_NOTHING: [&str; 3] = ["llvm.", builtin_table::PREFIX, "__oxisycl_"];
+
+/// Whether no code runs after the block of a call.
+fn ends(call: Value<'_>) -> bool {
+    call.block().end().is(Opcode::UNREACHABLE)
 }
 
 const NULL: Address<'static> = Address { base: Base::Null, distance: Some(0) };

@@ -65,7 +65,7 @@ fn is_distance(addresses: &Addresses<'_>, number: Value<'_>) -> bool {
 /// Whether a load gives a number that an address fits in.
 fn holds_whole_address(load: Value<'_>) -> bool {
     match load.value_type().kind() {
-        TypeKind::Integer(bits) => bits >= 32,
+        TypeKind::Integer(bits) => bits >= 64,
         TypeKind::Double => true,
         _ => false,
     }
@@ -89,6 +89,7 @@ mod tests {
             "declare void @use(i64)
             declare void @keep(ptr)
             declare ptr @kept()
+            declare void @oxisycl.read(ptr)
             declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
             define void @k(ptr %p, i1 %c, i64 %n) {{
                 %v = alloca [8 x i32]
@@ -164,7 +165,9 @@ mod tests {
             // Both ends within one variable.
             "%e = getelementptr i8, ptr %x, i64 32 store ptr %x, ptr %v %f = getelementptr i8, ptr %v, i64 8 store ptr %e, ptr %f
              %l = load ptr, ptr %v %m = load ptr, ptr %f %r = icmp eq ptr %l, %m",
-            "store ptr %w, ptr %v br i1 %c, label %b, label %d b: call void @keep(ptr %v) unreachable
+            // Functions that keep nothing, or do not return.
+            "store ptr %w, ptr %v call void @oxisycl.read(ptr %v) %o = load ptr, ptr %p %l = load ptr, ptr %o %r = icmp ult ptr %l, %p",
+            "store ptr %w, ptr %v br i1 %c, label %b, label %d b: call void @keep(ptr %v) call void @use(i64 %n) unreachable
              d: %o = load ptr, ptr %p %l = load ptr, ptr %o %r = icmp ult ptr %l, %p",
         ] {
             assert!(!is_refused(body), "{body}");
