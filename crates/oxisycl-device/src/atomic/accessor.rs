@@ -2,7 +2,7 @@
 
 use oxisycl_types::Id;
 
-use super::{AtomicElement, AtomicInteger, AtomicRef, AtomicValue, Relaxed};
+use super::{AtomicElement, AtomicInteger, AtomicRef, AtomicValue, Relaxed, TakesOrder};
 use crate::{Accessor, Atomic, InItem};
 
 impl<T: AtomicValue, const D: usize> Accessor<'_, T, D, Atomic> {
@@ -43,7 +43,7 @@ impl<T: AtomicValue, const D: usize> Accessor<'_, T, D, Atomic> {
 }
 
 macro_rules! operations {
-    ($bound:ident: $($(#[$doc:meta])* $name:ident($($argument:ident),*) with ($($order:ident),*) -> $result:ty;)*) => {
+    ($bound:path: $($(#[$doc:meta])* $name:ident($($argument:ident),*) with ($($order:ident),*) -> $result:ty;)*) => {
         impl<T: $bound, const D: usize> Accessor<'_, T, D, Atomic> { $(
             $(#[$doc])*
             ///
@@ -58,11 +58,15 @@ macro_rules! operations {
     };
 }
 
-operations! { AtomicElement:
-    /// Loads the element.
+// The bound of both is one trait, and each is one function for all types. So a number without a type is an `i32` here, too.
+operations! { TakesOrder<Relaxed>:
+    /// Loads the element. A `u128` needs a device with the aspect `ExtOxisyclAtomic128`.
     load() with (Relaxed) -> T;
-    /// Stores to the element.
+    /// Stores to the element. A `u128` needs a device with the aspect `ExtOxisyclAtomic128`.
     store(value) with (Relaxed) -> ();
+}
+
+operations! { AtomicElement:
     /// Stores to the element and returns its old value.
     exchange(value) with (Relaxed) -> T;
     /// Stores `new` if the element equals `current` (floats: has the same bits). `Ok` and `Err` hold the old value.

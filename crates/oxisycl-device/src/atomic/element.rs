@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicI32, AtomicU32};
 #[cfg(all(target_has_atomic = "64", not(target_arch = "x86")))]
 use core::sync::atomic::{AtomicI64, AtomicU64};
 
-use super::Scope;
 use super::order::code;
+use super::{Order, Scope};
 use crate::DeviceCopyable;
 use crate::builtin::{self, is_device_code};
 
@@ -20,7 +20,26 @@ use crate::builtin::{self, is_device_code};
     message = "`{Self}` has no atomic operations",
     note = "use u32, i32, u64, i64, f32 or f64, or u128 for loads and stores"
 )]
-pub unsafe trait AtomicValue: DeviceCopyable {}
+pub unsafe trait AtomicValue: DeviceCopyable {
+    /// # Safety
+    /// For all methods: `pointer` is valid and aligned, and is accessed only atomically at the same time. The type takes the order, which is one
+    /// for loads.
+    #[doc(hidden)]
+    unsafe fn load(pointer: *mut Self, order: Ordering, scope: Scope) -> Self;
+    /// # Safety
+    /// See [`load`](Self::load). The order is one for stores.
+    #[doc(hidden)]
+    unsafe fn store(pointer: *mut Self, value: Self, order: Ordering, scope: Scope);
+}
+
+/// A value whose atomic loads and stores can have the order `O`: any [`AtomicElement`], and `u128` for [`Relaxed`](super::Relaxed).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no atomic loads and stores of the order `{O}`",
+    note = "those of u128 are `Relaxed`"
+)]
+pub trait TakesOrder<O: Order>: AtomicValue {}
+
+impl<T: AtomicElement, O: Order> TakesOrder<O> for T {}
 
 /// A number that atomic operations exist for: `u32 i32 u64 i64 f32 f64`, the 64-bit ones where the processor has them.
 /// Implemented by this crate only.
@@ -32,11 +51,6 @@ pub unsafe trait AtomicValue: DeviceCopyable {}
     note = "use u32, i32, u64, i64, f32 or f64"
 )]
 pub unsafe trait AtomicElement: AtomicValue + PartialOrd {
-    /// # Safety
-    /// For all methods: `pointer` is valid and aligned, and is accessed only atomically at the same time. A load has an order for
-    /// loads, a store one for stores.
-    #[doc(hidden)]
-    unsafe fn load(pointer: *mut Self, order: Ordering, scope: Scope) -> Self;
     /// The sum, as `fetch_add` stores it.
     #[doc(hidden)]
     fn sum(self, other: Self) -> Self;
@@ -44,15 +58,11 @@ pub unsafe trait AtomicElement: AtomicValue + PartialOrd {
     #[doc(hidden)]
     fn difference(self, other: Self) -> Self;
     /// # Safety
-    /// See [`load`](Self::load).
-    #[doc(hidden)]
-    unsafe fn store(pointer: *mut Self, value: Self, order: Ordering, scope: Scope);
-    /// # Safety
-    /// See [`load`](Self::load).
+    /// See [`load`](AtomicValue::load).
     #[doc(hidden)]
     unsafe fn exchange(pointer: *mut Self, value: Self, order: Ordering, scope: Scope) -> Self;
     /// # Safety
-    /// See [`load`](Self::load); the second order is one for loads.
+    /// See [`load`](AtomicValue::load); the second order is one for loads.
     #[doc(hidden)]
     unsafe fn compare_exchange(
         pointer: *mut Self,
@@ -74,16 +84,16 @@ pub unsafe trait AtomicElement: AtomicValue + PartialOrd {
         scope: Scope,
     ) -> Result<Self, Self>;
     /// # Safety
-    /// See [`load`](Self::load).
+    /// See [`load`](AtomicValue::load).
     #[doc(hidden)]
     unsafe fn fetch_add(pointer: *mut Self, value: Self, order: Ordering, scope: Scope) -> Self;
     /// # Safety
-    /// See [`load`](Self::load).
+    /// See [`load`](AtomicValue::load).
     #[doc(hidden)]
     unsafe fn fetch_sub(pointer: *mut Self, value: Self, order: Ordering, scope: Scope) -> Self;
 
     /// # Safety
-    /// See [`load`](Self::load).
+    /// See [`load`](AtomicValue::load).
     #[doc(hidden)]
     #[inline(always)]
     unsafe fn fetch_min(pointer: *mut Self, value: Self, order: Ordering, scope: Scope) -> Self {
@@ -92,7 +102,7 @@ pub unsafe trait AtomicElement: AtomicValue + PartialOrd {
     }
 
     /// # Safety
-    /// See [`load`](Self::load).
+    /// See [`load`](AtomicValue::load).
     #[doc(hidden)]
     #[inline(always)]
     unsafe fn fetch_max(pointer: *mut Self, value: Self, order: Ordering, scope: Scope) -> Self {
@@ -101,7 +111,7 @@ pub unsafe trait AtomicElement: AtomicValue + PartialOrd {
     }
 
     /// # Safety
-    /// See [`load`](Self::load).
+    /// See [`load`](AtomicValue::load).
     #[doc(hidden)]
     #[inline(always)]
     unsafe fn fetch_update(pointer: *mut Self, order: Ordering, scope: Scope, mut f: impl FnMut(Self) -> Self) -> Self {
@@ -129,15 +139,15 @@ pub unsafe trait AtomicElement: AtomicValue + PartialOrd {
 )]
 pub unsafe trait AtomicInteger: AtomicElement {
     /// # Safety
-    /// See [`AtomicElement::load`].
+    /// See [`AtomicValue::load`].
     #[doc(hidden)]
     unsafe fn fetch_and(pointer: *mut Self, value: Self, order: Ordering, scope: Scope) -> Self;
     /// # Safety
-    /// See [`AtomicElement::load`].
+    /// See [`AtomicValue::load`].
     #[doc(hidden)]
     unsafe fn fetch_or(pointer: *mut Self, value: Self, order: Ordering, scope: Scope) -> Self;
     /// # Safety
-    /// See [`AtomicElement::load`].
+    /// See [`AtomicValue::load`].
     #[doc(hidden)]
     unsafe fn fetch_xor(pointer: *mut Self, value: Self, order: Ordering, scope: Scope) -> Self;
     /// The bits that both have.
@@ -198,17 +208,7 @@ macro_rules! integers {
         $max:ident $and:ident $or:ident $xor:ident;
     )*) => { $(
         // SAFETY: as below.
-        unsafe impl AtomicValue for $t {}
-        // SAFETY: every operation is one operation of the standard library's atomic type of the same width, or of the device.
-        unsafe impl AtomicElement for $t {
-            #[inline(always)]
-            fn sum(self, other: Self) -> Self {
-                self.wrapping_add(other)
-            }
-            #[inline(always)]
-            fn difference(self, other: Self) -> Self {
-                self.wrapping_sub(other)
-            }
+        unsafe impl AtomicValue for $t {
             #[inline(always)]
             unsafe fn load(pointer: *mut Self, order: Ordering, scope: Scope) -> Self {
                 if is_device_code() {
@@ -226,6 +226,17 @@ macro_rules! integers {
                 }
                 // SAFETY: the caller's contract is that of `from_ptr`.
                 unsafe { <$atomic>::from_ptr(pointer) }.store(value, order);
+            }
+        }
+        // SAFETY: every operation is one operation of the standard library's atomic type of the same width, or of the device.
+        unsafe impl AtomicElement for $t {
+            #[inline(always)]
+            fn sum(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn difference(self, other: Self) -> Self {
+                self.wrapping_sub(other)
             }
             compare_exchanges! { $t, $bits, $atomic, $compare_exchange: compare_exchange compare_exchange_weak }
             changes! { $t, $bits, $atomic:
@@ -277,17 +288,7 @@ integers! {
 macro_rules! floats {
     ($($t:ty, $bits:ty, $add:path;)*) => { $(
         // SAFETY: as below.
-        unsafe impl AtomicValue for $t {}
-        // SAFETY: every operation is one operation on the float or on the bits of the same width, or a loop of compare-exchanges on them.
-        unsafe impl AtomicElement for $t {
-            #[inline(always)]
-            fn sum(self, other: Self) -> Self {
-                self + other
-            }
-            #[inline(always)]
-            fn difference(self, other: Self) -> Self {
-                self - other
-            }
+        unsafe impl AtomicValue for $t {
             #[inline(always)]
             unsafe fn load(pointer: *mut Self, order: Ordering, scope: Scope) -> Self {
                 // SAFETY: the caller's contract; the bits have the float's size and alignment.
@@ -297,6 +298,17 @@ macro_rules! floats {
             unsafe fn store(pointer: *mut Self, value: Self, order: Ordering, scope: Scope) {
                 // SAFETY: as in `load`.
                 unsafe { <$bits>::store(pointer.cast(), value.to_bits(), order, scope) }
+            }
+        }
+        // SAFETY: every operation is one operation on the float or on the bits of the same width, or a loop of compare-exchanges on them.
+        unsafe impl AtomicElement for $t {
+            #[inline(always)]
+            fn sum(self, other: Self) -> Self {
+                self + other
+            }
+            #[inline(always)]
+            fn difference(self, other: Self) -> Self {
+                self - other
             }
             #[inline(always)]
             unsafe fn exchange(pointer: *mut Self, value: Self, order: Ordering, scope: Scope) -> Self {

@@ -39,7 +39,7 @@ mod order;
 mod reference;
 mod wide;
 
-pub use element::{AtomicElement, AtomicInteger, AtomicValue};
+pub use element::{AtomicElement, AtomicInteger, AtomicValue, TakesOrder};
 pub use order::{AcqRel, Acquire, LoadOrder, Order, Relaxed, Release, SeqCst, StoreOrder};
 pub use reference::AtomicRef;
 

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::{AtomicElement, AtomicInteger, AtomicValue, LoadOrder, Order, Relaxed, Scope, StoreOrder};
+use super::{AtomicElement, AtomicInteger, AtomicValue, LoadOrder, Order, Relaxed, Scope, StoreOrder, TakesOrder};
 use crate::InItem;
 use crate::builtin::is_device_code;
 use crate::item::NotSend;
@@ -73,12 +73,6 @@ impl<'k, T: AtomicValue> AtomicRef<'k, T> {
         Self { pointer, scope: Scope::WorkGroup, is_local: true, lifetime: PhantomData }
     }
 
-    /// Where the element is, and the scope of its operations.
-    #[inline(always)]
-    pub(super) fn parts(self) -> (*mut T, Scope) {
-        (self.pointer, self.scope)
-    }
-
     /// A reference to this element with a narrower scope, of which some devices order less. A wider one is not taken.
     ///
     /// ```
@@ -120,8 +114,93 @@ impl<'k, T: AtomicValue> AtomicRef<'k, T> {
 
     /// Whether plain operations are atomic: one thread runs all work-items that can reach the element.
     #[inline(always)]
-    pub(super) fn is_plain(self) -> bool {
+    fn is_plain(self) -> bool {
         self.is_local && !is_device_code()
+    }
+
+    /// Loads the element.
+    ///
+    /// ```
+    /// use oxisycl::atomic::Acquire;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (number, copies) = (Buffer::from_vec(vec![7u32])?, Buffer::from_vec(vec![0u32; 4])?);
+    /// Queue::default()?.submit(|cg| {
+    ///     let (number, copies) = (cg.access(&number, Atomic), cg.access(&copies, Write));
+    ///     cg.parallel_for(4, move |item| copies.set(item, number.atomic_ref(item, 0).load(Acquire)))
+    /// })?;
+    /// assert_eq!(copies.to_vec()?, [7; 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// All bits of a `u128` come from the same store. It needs a device with the aspect `ExtOxisyclAtomic128`.
+    ///
+    /// ```
+    /// use oxisycl::atomic::Relaxed;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// // A sum, and in the upper half whether it is there.
+    /// let state = Buffer::from_vec(vec![0u128])?;
+    /// let wrong = Buffer::from_vec(vec![0u32])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let (state, wrong) = (cg.access(&state, Atomic), cg.access(&wrong, Atomic));
+    ///     cg.parallel_for(1000, move |item| {
+    ///         let state = state.atomic_ref(item, 0);
+    ///         if item.index() == 0 {
+    ///             state.store(1 << 64 | 4950, Relaxed);
+    ///         } else {
+    ///             let seen = state.load(Relaxed);
+    ///             if seen >> 64 == 1 && seen as u64 != 4950 {
+    ///                 wrong.fetch_add(item, 0, 1);
+    ///             }
+    ///         }
+    ///     })
+    /// })?;
+    /// assert_eq!(wrong.to_vec()?, [0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    pub fn load<O: LoadOrder>(self, _order: O) -> T
+    where
+        T: TakesOrder<O>,
+    {
+        // SAFETY: valid as the maker of the reference said, and only accessed atomically, or by one thread alone.
+        unsafe { if self.is_plain() { self.pointer.read() } else { T::load(self.pointer, O::ORDER, self.scope) } }
+    }
+
+    /// Stores to the element.
+    ///
+    /// ```
+    /// use oxisycl::atomic::Release;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let flag = Buffer::from_vec(vec![0u32])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let flag = cg.access(&flag, Atomic);
+    ///     cg.parallel_for(4, move |item| flag.atomic_ref(item, 0).store(1, Release))
+    /// })?;
+    /// assert_eq!(flag.to_vec()?, [1]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    pub fn store<O: StoreOrder>(self, value: T, _order: O)
+    where
+        T: TakesOrder<O>,
+    {
+        // SAFETY: as in `load`.
+        unsafe {
+            if self.is_plain() {
+                self.pointer.write(value);
+            } else {
+                T::store(self.pointer, value, O::ORDER, self.scope);
+            }
+        }
     }
 }
 
@@ -165,56 +244,6 @@ impl<T: AtomicElement> AtomicRef<'_, T> {
             let old = self.pointer.read();
             self.pointer.write(f(old));
             old
-        }
-    }
-
-    /// Loads the element.
-    ///
-    /// ```
-    /// use oxisycl::atomic::Acquire;
-    /// use oxisycl::prelude::*;
-    ///
-    /// # fn main() -> oxisycl::Result {
-    /// let (number, copies) = (Buffer::from_vec(vec![7u32])?, Buffer::from_vec(vec![0u32; 4])?);
-    /// Queue::default()?.submit(|cg| {
-    ///     let (number, copies) = (cg.access(&number, Atomic), cg.access(&copies, Write));
-    ///     cg.parallel_for(4, move |item| copies.set(item, number.atomic_ref(item, 0).load(Acquire)))
-    /// })?;
-    /// assert_eq!(copies.to_vec()?, [7; 4]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[inline(always)]
-    pub fn load<O: LoadOrder>(self, _order: O) -> T {
-        // SAFETY: valid as the maker of the reference said, and only accessed atomically, or by one thread alone.
-        unsafe { if self.is_plain() { self.pointer.read() } else { T::load(self.pointer, O::ORDER, self.scope) } }
-    }
-
-    /// Stores to the element.
-    ///
-    /// ```
-    /// use oxisycl::atomic::Release;
-    /// use oxisycl::prelude::*;
-    ///
-    /// # fn main() -> oxisycl::Result {
-    /// let flag = Buffer::from_vec(vec![0u32])?;
-    /// Queue::default()?.submit(|cg| {
-    ///     let flag = cg.access(&flag, Atomic);
-    ///     cg.parallel_for(4, move |item| flag.atomic_ref(item, 0).store(1, Release))
-    /// })?;
-    /// assert_eq!(flag.to_vec()?, [1]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[inline(always)]
-    pub fn store<O: StoreOrder>(self, value: T, _order: O) {
-        // SAFETY: as in `load`.
-        unsafe {
-            if self.is_plain() {
-                self.pointer.write(value);
-            } else {
-                T::store(self.pointer, value, O::ORDER, self.scope);
-            }
         }
     }
 

@@ -3,123 +3,35 @@
 //! In native code on x86-64 they are instructions, if the processor has `cmpxchg16b`. On other processors a lock guards the value. That is enough,
 //! because no other operations of the value exist. For the same reason there is no scope of the whole system: a lock orders no device.
 
-use oxisycl_types::Id;
+use core::sync::atomic::Ordering;
 
-use super::{AtomicRef, AtomicValue, Relaxed};
+use super::{AtomicValue, Relaxed, Scope, TakesOrder};
 use crate::builtin::{self, is_device_code};
-use crate::group::AtomicElements;
-use crate::{Accessor, Atomic, InItem};
 
 // SAFETY: the only operations are those of this file.
-unsafe impl AtomicValue for u128 {}
-
-/// Needs a device with the aspect `ExtOxisyclAtomic128`.
-impl AtomicRef<'_, u128> {
-    /// Loads the element. All of its bits come from the same store.
-    ///
-    /// ```
-    /// use oxisycl::atomic::Relaxed;
-    /// use oxisycl::prelude::*;
-    ///
-    /// # fn main() -> oxisycl::Result {
-    /// // A sum, and in the upper half whether it is there.
-    /// let state = Buffer::from_vec(vec![0u128])?;
-    /// let wrong = Buffer::from_vec(vec![0u32])?;
-    /// Queue::default()?.submit(|cg| {
-    ///     let (state, wrong) = (cg.access(&state, Atomic), cg.access(&wrong, Atomic));
-    ///     cg.parallel_for(1000, move |item| {
-    ///         let state = state.atomic_ref(item, 0);
-    ///         if item.index() == 0 {
-    ///             state.store(1 << 64 | 4950, Relaxed);
-    ///         } else {
-    ///             let seen = state.load(Relaxed);
-    ///             if seen >> 64 == 1 && seen as u64 != 4950 {
-    ///                 wrong.fetch_add(item, 0, 1);
-    ///             }
-    ///         }
-    ///     })
-    /// })?;
-    /// assert_eq!(wrong.to_vec()?, [0]);
-    /// # Ok(())
-    /// # }
-    /// ```
+unsafe impl AtomicValue for u128 {
     #[inline(always)]
-    pub fn load(self, _order: Relaxed) -> u128 {
-        let (pointer, scope) = self.parts();
-        // SAFETY: valid and aligned as the maker of the reference said, and only accessed atomically, or by one thread alone.
-        unsafe {
-            if self.is_plain() {
-                pointer.read()
-            } else if is_device_code() {
-                builtin::atomic_load_u128(pointer, scope.code())
-            } else {
-                native::load(pointer)
-            }
+    unsafe fn load(pointer: *mut Self, _relaxed: Ordering, scope: Scope) -> Self {
+        if is_device_code() {
+            // SAFETY: the caller's contract, and this is no native code.
+            return unsafe { builtin::atomic_load_u128(pointer, scope.code()) };
         }
+        // SAFETY: the caller's contract.
+        unsafe { native::load(pointer) }
     }
 
-    /// Stores to the element.
     #[inline(always)]
-    pub fn store(self, value: u128, _order: Relaxed) {
-        let (pointer, scope) = self.parts();
-        // SAFETY: as in `load`.
-        unsafe {
-            if self.is_plain() {
-                pointer.write(value);
-            } else if is_device_code() {
-                builtin::atomic_store_u128(pointer, value, scope.code());
-            } else {
-                native::store(pointer, value);
-            }
+    unsafe fn store(pointer: *mut Self, value: Self, _relaxed: Ordering, scope: Scope) {
+        if is_device_code() {
+            // SAFETY: the caller's contract, and this is no native code.
+            return unsafe { builtin::atomic_store_u128(pointer, value, scope.code()) };
         }
+        // SAFETY: the caller's contract.
+        unsafe { native::store(pointer, value) }
     }
 }
 
-/// Needs a device with the aspect `ExtOxisyclAtomic128`.
-impl<const D: usize> Accessor<'_, u128, D, Atomic> {
-    /// Loads the element.
-    ///
-    /// # Panics
-    /// If the index is outside the accessor's range.
-    #[inline(always)]
-    #[track_caller]
-    pub fn load<'k>(self, item: impl InItem<'k>, index: impl Into<Id<D>>) -> u128 {
-        self.atomic_ref(item, index).load(Relaxed)
-    }
-
-    /// Stores to the element.
-    ///
-    /// # Panics
-    /// If the index is outside the accessor's range.
-    #[inline(always)]
-    #[track_caller]
-    pub fn store<'k>(self, item: impl InItem<'k>, index: impl Into<Id<D>>, value: u128) {
-        self.atomic_ref(item, index).store(value, Relaxed);
-    }
-}
-
-/// Needs a device with the aspect `ExtOxisyclAtomic128`.
-impl AtomicElements<'_, u128> {
-    /// Loads an element.
-    ///
-    /// # Panics
-    /// If there is no element of that index.
-    #[inline(always)]
-    #[track_caller]
-    pub fn load(self, index: usize) -> u128 {
-        self.atomic_ref(index).load(Relaxed)
-    }
-
-    /// Stores to an element.
-    ///
-    /// # Panics
-    /// If there is no element of that index.
-    #[inline(always)]
-    #[track_caller]
-    pub fn store(self, index: usize, value: u128) {
-        self.atomic_ref(index).store(value, Relaxed);
-    }
-}
+impl TakesOrder<Relaxed> for u128 {}
 
 /// Native code.
 mod native {

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use super::memory::Elements;
 use super::phase::PhaseArguments;
-use crate::atomic::{AtomicElement, AtomicInteger, AtomicRef, AtomicValue, Relaxed};
+use crate::atomic::{AtomicElement, AtomicInteger, AtomicRef, AtomicValue, Relaxed, TakesOrder};
 use crate::item::NotSend;
 
 /// Lends all elements to all work-items, for atomic operations.
@@ -88,7 +88,7 @@ impl<'p, T: AtomicValue> AtomicElements<'p, T> {
 }
 
 macro_rules! operations {
-    ($bound:ident: $($(#[$doc:meta])* $name:ident($($argument:ident),*) with ($($order:ident),*) -> $result:ty;)*) => {
+    ($bound:path: $($(#[$doc:meta])* $name:ident($($argument:ident),*) with ($($order:ident),*) -> $result:ty;)*) => {
         impl<T: $bound> AtomicElements<'_, T> { $(
             $(#[$doc])*
             ///
@@ -103,11 +103,14 @@ macro_rules! operations {
     };
 }
 
-operations! { AtomicElement:
-    /// Loads an element.
+operations! { TakesOrder<Relaxed>:
+    /// Loads an element. A `u128` needs a device with the aspect `ExtOxisyclAtomic128`.
     load() with (Relaxed) -> T;
-    /// Stores to an element.
+    /// Stores to an element. A `u128` needs a device with the aspect `ExtOxisyclAtomic128`.
     store(value) with (Relaxed) -> ();
+}
+
+operations! { AtomicElement:
     /// Stores and returns the old value.
     exchange(value) with (Relaxed) -> T;
     /// Stores `new` if the element equals `current` (floats: has the same bits). `Ok` and `Err` hold the old value.

@@ -50,6 +50,19 @@ all_operations! {
     operations_on_f64: f64;
 }
 
+/// Values of 128 bits have loads and stores of their own. They must not be further candidates for a number without a type.
+#[test]
+fn numbers_without_a_type_are_loaded_and_stored() {
+    let mut elements = [1, 2];
+    let data = accessor(&mut elements);
+    run_single(|task| {
+        data.store(task, 0, data.load(task, 1) + 1);
+        let (a, b) = (data.atomic_ref(task, 0), data.atomic_ref(task, 1));
+        b.store(a.load(Acquire) + 1, Release);
+    });
+    assert_eq!(elements, [3, 4]);
+}
+
 #[test]
 fn loads_and_stores_take_their_orders() {
     let mut elements = [1u32, 2];
