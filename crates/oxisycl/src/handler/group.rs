@@ -22,7 +22,8 @@ impl<'cg> Handler<'cg> {
     /// [`group`](crate::group).
     ///
     /// Errors: as those of [`parallel_for`](Self::parallel_for). `NdRange` if an extent of `shape` is zero, or if a group is larger than the
-    /// device allows. `MemoryAllocation` if a group's local memory is larger than the device has.
+    /// device allows. The latter is `KernelNotSupported` for a fixed shape: no launch of the kernel could run there. `MemoryAllocation` if a group's
+    /// local memory is larger than the device has.
     ///
     /// ```
     /// use oxisycl::group::{Fixed1, Local};
@@ -121,7 +122,8 @@ impl<'cg> Handler<'cg> {
         let items = local.checked_size().unwrap_or(usize::MAX);
         let memory = captured.arguments;
         let (local_bytes, host_bytes) = (memory.local_bytes(), memory.host_bytes(items));
-        let wished = Wished { global: global.map(|global| global.embed()), local, local_bytes, host_bytes };
+        let is_fixed = F::Shape::FIXED[0] != 0;
+        let wished = Wished { global: global.map(|global| global.embed()), local, is_fixed, local_bytes, host_bytes };
         let group = |device: &Device| wished.check(device, descriptor.display_name(), &launch).map(Some);
         self.push_kernel(descriptor, Captures::of(&captured), &launch, group)
     }
@@ -194,6 +196,8 @@ const MAX_HOST_BYTES: usize = 1 << 30;
 struct Wished {
     global: Option<[usize; 3]>,
     local: Range<3>,
+    /// Whether the extent is part of the kernel, so that no launch of it can have another.
+    is_fixed: bool,
     /// `None` if the bytes cannot be counted.
     local_bytes: Option<usize>,
     host_bytes: Option<usize>,
@@ -222,17 +226,15 @@ impl Wished {
                 format!("the global extent {global} in dimension {d} is no multiple of the local extent {local}"),
             );
         }
+        let too_large = if self.is_fixed { ErrorCode::KernelNotSupported } else { ErrorCode::NdRange };
         let limit = info.max_work_group_size;
         if self.local.checked_size().is_none_or(|items| items > limit) {
-            return refuse(
-                ErrorCode::NdRange,
-                format!("work-groups of {shown:?} work-items, the limit is {limit} for a group"),
-            );
+            return refuse(too_large, format!("work-groups of {shown:?} work-items, the limit is {limit} for a group"));
         }
         let limits = info.max_work_item_sizes;
         if let Some(d) = (visible..3).find(|d| local[*d] > limits[*d]) {
             return refuse(
-                ErrorCode::NdRange,
+                too_large,
                 format!("work-groups of {shown:?} work-items, the limit is {} in dimension {}", limits[d], d - visible),
             );
         }

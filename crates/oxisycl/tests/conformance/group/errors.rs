@@ -10,6 +10,7 @@ use crate::support::{counted, iota, update};
 tests![
     an_extent_of_zero_is_refused,
     a_group_beyond_the_devices_limit_is_refused,
+    a_fixed_shape_beyond_the_devices_limit_is_not_supported,
     more_work_items_than_can_be_counted_are_refused,
     more_local_memory_than_the_device_has_is_refused,
     local_memory_whose_bytes_overflow_is_refused,
@@ -69,6 +70,40 @@ fn a_group_beyond_the_devices_limit_is_refused(env: &Env) {
                 refused(|| queue.submit(|cg| cg.parallel_for_work_group([1; 3], Range::new(shape), (), |_, ()| {})));
             assert!(error.to_string().ends_with(&format!("the limit is {most} in dimension {d}")), "{error}");
         }
+    }
+}
+
+/// No launch of such a kernel can run, as with what an attribute states.
+fn a_fixed_shape_beyond_the_devices_limit_is_not_supported(env: &Env) {
+    let (queue, info) = (env.queue(), env.device().info());
+    let refused = |shape: &str, submitted: Result<Event>| {
+        let error = submitted.expect_err("a launch was accepted");
+        assert_eq!(error.code(), ErrorCode::KernelNotSupported, "{error}");
+        let (text, name) = (error.to_string(), env.device().name());
+        let expected =
+            format!("kernel \"wide\" on device \"{name}\": work-groups of {shape} work-items, the limit is ");
+        assert!(text.contains(&expected), "{text}");
+    };
+    if info.max_work_group_size < 256 * 256 {
+        let (since, ()) = counted(|| {
+            let submitted = queue.submit(|cg| {
+                cg.name("wide");
+                cg.parallel_for_work_group([1, 1], Fixed2::<256, 256>, (), |_, ()| {})
+            });
+            refused("[256, 256]", submitted);
+            // Over no group, too.
+            let submitted = queue.submit(|cg| {
+                cg.name("wide");
+                cg.parallel_for_work_group(0, Fixed1::<65_536>, (), |_, ()| {})
+            });
+            refused("[65536]", submitted);
+            let submitted = queue.submit(|cg| {
+                cg.name("wide");
+                cg.parallel_for_nd_range(([256, 256], Fixed2::<256, 256>), (), |_, ()| {})
+            });
+            refused("[256, 256]", submitted);
+        });
+        assert_eq!(since.nodes, 0);
     }
 }
 
