@@ -89,10 +89,16 @@ pub struct Private<P> {
 }
 
 impl<T: DeviceCopyable + AnyBits, const N: usize> Local<T, N> {
+    // With a name: the compiler's message has it, and no number that may change.
+    const HAS_BYTES: () = assert!(
+        N > 0 && size_of::<T>() > 0,
+        "local memory of no bytes: `Local` needs at least one element, of a type that has a size"
+    );
+
     /// Memory for `N` elements.
     #[inline]
     pub const fn new() -> Self {
-        const { assert!(N > 0 && size_of::<T>() > 0, "local memory of no bytes") };
+        let () = Self::HAS_BYTES;
         Self(PhantomData)
     }
 }
@@ -104,10 +110,13 @@ impl<T: DeviceCopyable + AnyBits, const N: usize> Default for Local<T, N> {
 }
 
 impl<T: DeviceCopyable + AnyBits> LocalSlice<T> {
+    const HAS_BYTES: () =
+        assert!(size_of::<T>() > 0, "local memory of no bytes: `LocalSlice` needs elements of a type that has a size");
+
     /// Memory for `len` elements.
     #[inline]
     pub const fn new(len: usize) -> Self {
-        const { assert!(size_of::<T>() > 0, "local memory of no bytes") };
+        let () = Self::HAS_BYTES;
         Self { len, element: PhantomData }
     }
 }

@@ -36,12 +36,16 @@ pub struct Fixed3<const Z: usize, const Y: usize, const X: usize>;
 macro_rules! fixed {
     ($($dimensions:literal $name:ident [$($extent:ident),*])*) => { $(
         impl<$(const $extent: usize),*> sealed::Sealed for $name<$($extent),*> {}
+        impl<$(const $extent: usize),*> $name<$($extent),*> {
+            // With a name: the compiler's message has it, and no number that may change.
+            const HAS_WORK_ITEMS: () = assert!($($extent > 0)&&*, "a work-group has no work-items if an extent is zero");
+        }
         impl<$(const $extent: usize),*> Shape<$dimensions> for $name<$($extent),*> {
             const FIXED: [usize; $dimensions] = [$($extent),*];
 
             #[inline(always)]
             fn extent(self) -> [usize; $dimensions] {
-                const { assert!($($extent > 0)&&*, "a work-group has no work-items if an extent is zero") };
+                let () = Self::HAS_WORK_ITEMS;
                 [$($extent),*]
             }
         }
