@@ -284,6 +284,43 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         }
     }
 
+    /// Scans the values of the first `n` work-items in place, at least one, and returns all of them together. An exclusive scan leaves nothing of use to the
+    /// first work-item, and no scan does to those behind.
+    #[inline(always)]
+    pub(super) fn scan_some<T, O>(
+        &mut self,
+        values: &mut PrivateValues<'_, T>,
+        n: usize,
+        operator: &O,
+        wanted: Wanted,
+    ) -> T
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T>,
+    {
+        let own = values.first_mut();
+        if builtin::is_device_code() {
+            // SAFETY: the value of the calling work-item.
+            let scanned = self.scan_first(unsafe { *own }, n, operator, wanted);
+            let result = if wanted == Wanted::Exclusive { scanned.before } else { Some(scanned.own) };
+            if let Some(result) = result {
+                // SAFETY: as above.
+                unsafe { *own = result };
+            }
+            return scanned.total;
+        }
+        // SAFETY: native code, the values are borrowed, and there are as many.
+        let values = unsafe { core::slice::from_raw_parts_mut(own, n.min(values.len())) };
+        if wanted == Wanted::Total {
+            return fold(values, operator);
+        }
+        let total = scan(values, operator);
+        if wanted == Wanted::Exclusive {
+            values.copy_within(..values.len() - 1, 1);
+        }
+        total
+    }
+
     #[inline(always)]
     fn scan_value<T, O>(&mut self, own: T, operator: &O, wanted: Wanted) -> Scanned<T>
     where

@@ -88,6 +88,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("nd", nd::algorithms::TESTS),
     ("nd", nd::copies::TESTS),
     ("nd", nd::divergence::TESTS),
+    ("nd", nd::joint::TESTS),
     ("reduce", reduce::TESTS),
     ("reduce", reduce::forms::TESTS),
     ("host_accessor", host_accessor::data::TESTS),

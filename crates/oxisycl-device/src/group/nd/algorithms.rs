@@ -87,7 +87,7 @@ struct Exchanged<T> {
 
 /// What all work-items of a group come to: proved by the compiler ([`NdItem::group`]), or promised by the caller ([`NdItem::unchecked`]).
 pub struct NdGroup<'a, 'wi, 'cg: 'wi, const D: usize, S, const PROVED: bool> {
-    item: &'a mut NdItem<'wi, 'cg, D, S>,
+    pub(super) item: &'a mut NdItem<'wi, 'cg, D, S>,
 }
 
 /// The sub-group of a work-item, of `W` work-items, of which the last one of a group may have fewer. All work-items of the group come to each of its
@@ -112,10 +112,10 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const PROVED: bool> NdGroup
         Self { item }
     }
 
-    /// Runs an algorithm of the group.
+    /// Runs an algorithm of the group. Gives what it leaves in the place of the calling work-item, and its result.
     #[inline(always)]
     #[track_caller]
-    fn run<T: DeviceCopyable + AnyBits>(
+    pub(super) fn run<T: DeviceCopyable + AnyBits>(
         &mut self,
         value: T,
         algorithm: impl FnOnce(&mut Group<'wi, 'cg, D, S>, &mut PrivateValues<'_, T>) -> T,

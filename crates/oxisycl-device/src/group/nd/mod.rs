@@ -10,7 +10,7 @@
 //! | `local_accessor` | [`LocalAccessor`], made from [`Local`](super::Local) and [`LocalSlice`](super::LocalSlice) |
 //! | `group_barrier`, with a fence scope | [`NdGroup::barrier`], [`NdGroup::barrier_in`] |
 //! | `async_work_group_copy`, `wait_for` | [`NdItem::async_copy_to_local`], [`NdItem::async_copy_from_local`], [`NdGroup::wait_for`] |
-//! | algorithms over a group | methods of [`NdGroup`] |
+//! | algorithms over a group, the joint forms among them | methods of [`NdGroup`] |
 //! | algorithms over a sub-group | methods of [`SubGroup`] |
 //!
 //! # Where all work-items have to come
@@ -26,6 +26,7 @@
 
 mod algorithms;
 mod copies;
+mod joint;
 mod launch;
 mod local;
 

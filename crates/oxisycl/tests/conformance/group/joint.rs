@@ -60,7 +60,7 @@ fn tiles_and_slices_are_reduced_together(env: &Env) {
 }
 
 /// The scan that the documentation promises: piece by piece.
-fn in_pieces<T: Copy>(values: &[T], piece: usize, combine: impl Fn(T, T) -> T) -> Vec<T> {
+pub(crate) fn in_pieces<T: Copy>(values: &[T], piece: usize, combine: impl Fn(T, T) -> T) -> Vec<T> {
     let mut all: Vec<T> = Vec::new();
     for values in values.chunks(piece) {
         let left = all.last().copied();

@@ -4,4 +4,5 @@ pub(crate) mod algorithms;
 pub(crate) mod barriers;
 pub(crate) mod copies;
 pub(crate) mod divergence;
+pub(crate) mod joint;
 pub(crate) mod ranges;
