@@ -89,6 +89,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("nd", nd::copies::TESTS),
     ("nd", nd::divergence::TESTS),
     ("nd", nd::joint::TESTS),
+    ("nd", nd::sub_groups::TESTS),
     ("reduce", reduce::TESTS),
     ("reduce", reduce::forms::TESTS),
     ("host_accessor", host_accessor::data::TESTS),

@@ -119,7 +119,7 @@ struct Values<T, V, O> {
 }
 
 /// The scan of a sub-group, which is one block however large it is.
-fn blocks<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> Vec<T> {
+pub(crate) fn blocks<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> Vec<T> {
     if values.len() <= 32 {
         return scanned(values, combine);
     }

@@ -6,3 +6,4 @@ pub(crate) mod copies;
 pub(crate) mod divergence;
 pub(crate) mod joint;
 pub(crate) mod ranges;
+pub(crate) mod sub_groups;
