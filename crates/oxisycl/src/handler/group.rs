@@ -313,3 +313,87 @@ pub(super) fn fit_to_code(
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::marker::PhantomData;
+
+    use oxisycl_device::{Item, RangeForm};
+
+    use super::*;
+
+    /// The code's own part of a device's local memory, in these tests.
+    const STATIC: usize = 100;
+
+    fn device() -> Device {
+        Device::default().unwrap()
+    }
+
+    /// What becomes of `local_bytes` of groups of `items`, by code with such limits.
+    fn fitted(items: u32, local_bytes: usize, limits: KernelGroupLimits, groups: usize) -> Result<usize> {
+        fn described<K: for<'wi> Fn(Item<'wi, 1>) + Copy>(_: K) -> KernelDescriptor {
+            describe(&RangeForm::<K, 1>(PhantomData), Form::Range(1), Some("fitting"), Location::caller())
+        }
+        let mut group = GroupSize { local: [1, 1, items], local_bytes, host_bytes: 0 };
+        let launch = LaunchRange { dimensions: 1, extent: [1, 1, groups], offset: [0; 3] };
+        fit_to_code(&device(), &described(|_| {}), &mut group, limits, &launch)?;
+        Ok(group.local_bytes)
+    }
+
+    fn limits(items: usize, bytes_of_element: usize) -> KernelGroupLimits {
+        KernelGroupLimits { items, static_local_bytes: STATIC, bytes_of_element }
+    }
+
+    #[track_caller]
+    fn refused(fitted: Result<usize>, code: ErrorCode, what: &str) {
+        let error = fitted.unwrap_err();
+        let name = device().name().to_owned();
+        assert_eq!(
+            (error.code(), error.to_string()),
+            (code, format!("kernel \"fitting\" on device \"{name}\": {what}"))
+        );
+    }
+
+    #[test]
+    fn groups_of_the_codes_largest_size_fit_and_larger_ones_do_not() {
+        assert_eq!(fitted(96, 10, limits(96, 0), 4).unwrap(), 10);
+        let what = "work-groups of [97] work-items, the limit of the kernel's code is 96 for a group";
+        refused(fitted(97, 10, limits(96, 0), 4), ErrorCode::NdRange, what);
+    }
+
+    #[test]
+    fn algorithms_add_their_local_memory() {
+        // 33 work-items in two blocks are 37 elements.
+        assert_eq!(fitted(33, 64, limits(1024, 8), 4).unwrap(), 64 + (37 * 8usize).next_multiple_of(64));
+    }
+
+    #[test]
+    fn all_local_memory_fits_that_the_codes_own_leaves() {
+        let most = device().info().local_mem_size as usize - STATIC;
+        let scratch = GroupSize::scratch_bytes(32, 4).unwrap();
+        assert_eq!(fitted(32, most - scratch, limits(1024, 4), 4).unwrap(), most);
+        let local = most - scratch + 1;
+        let what = format!(
+            "local memory of {local} bytes for each work-group and {scratch} for its algorithms, the limit is {most} beside the {STATIC} \
+             that its code has"
+        );
+        refused(fitted(32, local, limits(1024, 4), 4), ErrorCode::MemoryAllocation, &what);
+    }
+
+    #[test]
+    fn local_memory_that_cannot_be_counted_is_too_much() {
+        let most = device().info().local_mem_size as usize - STATIC;
+        let what = format!(
+            "local memory of 0 bytes for each work-group and more than can be counted for its algorithms, the limit is {most} beside the \
+             {STATIC} that its code has"
+        );
+        refused(fitted(32, 0, limits(1024, usize::MAX / 2), 4), ErrorCode::MemoryAllocation, &what);
+        // The parts can be, and not their sum.
+        assert_eq!(fitted(32, usize::MAX - 8, limits(1024, 4), 4).unwrap_err().code(), ErrorCode::MemoryAllocation);
+    }
+
+    #[test]
+    fn a_launch_of_no_groups_has_no_limits() {
+        assert_eq!(fitted(97, usize::MAX, limits(96, 4), 0).unwrap(), usize::MAX);
+    }
+}
