@@ -1,12 +1,14 @@
 //! Devices that lack something, and loaders that know nothing.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oxisycl_backend::{BackendError, QueueOptions, UsmKind};
 use oxisycl_backend_testing::harness::create_queue;
-use oxisycl_image::DeviceImage;
+use oxisycl_image::{DeviceImage, Form, GroupNeeds, KernelEntry};
 
-use super::{devices, platforms, real};
+use super::kernels::{entry, module};
+use super::{devices, platforms, real, usable_devices};
 use crate::sys::{Code, Functions, Handle, code};
 
 /// Answers a query with a text.
@@ -153,5 +155,53 @@ fn a_driver_without_a_clock_has_times_on_the_hosts() {
         let outcome = super::losses::fill(&device, &queue).expect("the command is accepted");
         let times = outcome.times.expect("times are recorded");
         assert!([before, times.start, times.end, oxisycl_backend::now()].is_sorted(), "{times:?}");
+    }
+}
+
+/// OpenCL does not say what becomes of a barrier to which some work-items do not come. A panic ends them.
+#[test]
+#[ignore = "needs an OpenCL driver"]
+fn a_driver_of_which_too_little_is_known_gets_no_barriers_behind_panics() {
+    unsafe extern "system" fn unknown(
+        platform: Handle,
+        what: u32,
+        size: usize,
+        value: *mut c_void,
+        needed: *mut usize,
+    ) -> Code {
+        if what == code::PLATFORM_VENDOR {
+            // SAFETY: the caller's room, as it says.
+            return unsafe { answer(b"A vendor of a test\0", size, value, needed) };
+        }
+        // SAFETY: the caller's arguments.
+        unsafe { (real().clGetPlatformInfo)(platform, what, size, value, needed) }
+    }
+    static RELEASED: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "system" fn release(kernel: Handle) -> Code {
+        RELEASED.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's kernel.
+        unsafe { (real().clReleaseKernel)(kernel) }
+    }
+    let with = |may_panic, has_barriers| {
+        let groups = GroupNeeds { has_barriers, ..GroupNeeds::default() };
+        KernelEntry { may_panic, groups, form: Form::Group(1), ..entry("affine") }
+    };
+    let devices = usable_devices(|functions| {
+        functions.clGetPlatformInfo = unknown;
+        functions.clReleaseKernel = release;
+    });
+    for device in &devices {
+        for (may_panic, has_barriers) in [(true, false), (false, true)] {
+            assert!(module(device, with(may_panic, has_barriers)).kernel("affine").is_ok());
+        }
+        let before = RELEASED.load(Ordering::Relaxed);
+        let refused = module(device, with(true, true)).kernel("affine");
+        let Err(BackendError::Unsupported { device: name, what }) = refused else { panic!("it was not refused") };
+        assert!(name == device.info().name && what.contains("kernel \"affine\"") && what.contains("barrier"), "{what}");
+        assert_eq!(RELEASED.load(Ordering::Relaxed), before + 1, "what the driver has made is released");
+    }
+    // The drivers themselves are known, if they are those that tests are run with.
+    for device in usable_devices(|_| {}).iter().filter(|device| super::state(device).context.quirks.barriers_go_on) {
+        assert!(module(device, with(true, true)).kernel("affine").is_ok());
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command as Process, Stdio};
 use std::sync::Arc;
 
-use oxisycl_backend::{ArgumentBlock, Command, Device, KernelCommand, LoadedKernel};
+use oxisycl_backend::{ArgumentBlock, Command, Device, KernelCommand, LoadedKernel, Module};
 use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation};
 use oxisycl_types::LaunchRange;
 
@@ -24,7 +24,12 @@ fn assembled(text: &str) -> Vec<u8> {
 
 /// A kernel whose only argument is an address.
 pub(super) fn kernel(device: &Arc<dyn Device>, symbol: &str) -> Arc<dyn LoadedKernel> {
-    let entry = KernelEntry {
+    module(device, entry(symbol)).kernel(symbol).expect("the image has the kernel")
+}
+
+/// What an image says of such a kernel.
+pub(super) fn entry(symbol: &str) -> KernelEntry {
+    KernelEntry {
         symbol: symbol.to_owned(),
         type_id: [1; 16],
         form: Form::Range(1),
@@ -43,7 +48,11 @@ pub(super) fn kernel(device: &Arc<dyn Device>, symbol: &str) -> Arc<dyn LoadedKe
         library: Vec::new(),
         arguments: Vec::new(),
         specialized: Vec::new(),
-    };
+    }
+}
+
+/// A module with the code of all kernels and the entry of one.
+pub(super) fn module(device: &Arc<dyn Device>, entry: KernelEntry) -> Arc<dyn Module> {
     let image = DeviceImage {
         target: ImageTarget::SpirV { major: 1, minor: 2 },
         kernels: vec![entry],
@@ -53,8 +62,7 @@ pub(super) fn kernel(device: &Arc<dyn Device>, symbol: &str) -> Arc<dyn LoadedKe
         code: assembled(include_str!("../../tests/drivers/kernels.spvasm")),
     };
     // SAFETY: the code of this test.
-    let module = unsafe { device.load(&image, None) }.expect("the driver takes the image");
-    module.kernel(symbol).expect("the image has the kernel")
+    unsafe { device.load(&image, None) }.expect("the driver takes the image")
 }
 
 /// A launch of `n` work-items of such a kernel.
