@@ -67,7 +67,6 @@ pub(crate) fn modules(program: &str) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn modules_of_spirv_have_the_barriers_of_groups() {
-    const BARRIER: u32 = 224;
     let modules = modules("groups");
     assert_eq!(modules.len(), SHAPES.len());
     let found = SHAPES.map(|(shape, ..)| {
@@ -111,18 +110,34 @@ fn the_loop_of_a_product_by_tiles_reads_local_memory_and_checks_nothing() {
     assert_eq!(["setp", "bra", "@", "call", "st."].map(of), [0; 5], "{code}");
 }
 
-/// The same in SPIR-V: each load of the tiles is one of a pointer into the memory of the group.
+/// The same in SPIR-V: the loop has the loads of both tiles and the arithmetic, and nothing that decides, calls or stores.
 #[test]
-fn in_spirv_the_loop_of_a_product_by_tiles_reads_local_memory() {
+fn in_spirv_the_loop_of_a_product_by_tiles_reads_local_memory_and_checks_nothing() {
+    const TILE: usize = 16;
     let modules = modules("tiled_gemm");
     let (_, module) = modules.iter().find(|(name, _)| name.contains("multiply")).unwrap();
     let loads = loads_of_f32(module);
-    let [n_local, n_generic] = [WORKGROUP, GENERIC].map(|class| loads.get(&class).copied().unwrap_or_default());
-    // 16 by 16 numbers of each tile, by loads of one number each, and none through a pointer of unknown memory.
-    assert!(n_local >= 32, "{n_local} loads from local memory");
-    assert_eq!(n_generic, 0, "loads through pointers of unknown memory");
+    assert_eq!((loads.get(&WORKGROUP), loads.get(&GENERIC)), (Some(&(2 * TILE)), None), "loads by storage class");
+    // Between the barrier behind the stores of a tile and the one before the next stores.
+    let codes = instructions(module);
+    let phases: Vec<&[u32]> =
+        codes.split(|code| *code == BARRIER).filter(|phase| phase.contains(&MULTIPLICATION)).collect();
+    assert_eq!(phases.len(), 1, "{codes:?}");
+    let mut counts = BTreeMap::new();
+    for code in phases[0].iter().filter(|code| ![POINTER_TO_ELEMENT, CAST].contains(code)) {
+        *counts.entry(*code).or_insert(0) += 1;
+    }
+    // No comparison, no branch, no call and no store among them.
+    assert_eq!(counts, BTreeMap::from([(LOAD, 2 * TILE), (MULTIPLICATION, TILE), (ADDITION, TILE)]));
 }
 
+/// SPIR-V's numbers of instructions: `OpLoad`, `OpInBoundsPtrAccessChain`, `OpBitcast`, `OpFAdd`, `OpFMul` and `OpControlBarrier`.
+const LOAD: u32 = 61;
+const POINTER_TO_ELEMENT: u32 = 70;
+const CAST: u32 = 124;
+const ADDITION: u32 = 129;
+const MULTIPLICATION: u32 = 133;
+const BARRIER: u32 = 224;
 /// SPIR-V's numbers of local memory, and of memory that is not known.
 const WORKGROUP: u32 = 4;
 const GENERIC: u32 = 8;
@@ -131,7 +146,6 @@ const GENERIC: u32 = 8;
 pub(crate) fn loads_of_f32(module: &[u8]) -> BTreeMap<u32, usize> {
     const TYPE_FLOAT: u32 = 22;
     const TYPE_POINTER: u32 = 32;
-    const LOAD: u32 = 61;
     let words: Vec<u32> = module.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let (mut floats, mut pointers, mut of_value) = (Vec::new(), Vec::new(), BTreeMap::new());
     let mut loads = BTreeMap::new();
