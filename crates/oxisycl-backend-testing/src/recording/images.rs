@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use oxisycl_image::{DeviceImage, encode};
 
 use super::shared::lock;
-use oxisycl_backend::{BackendError, LoadedKernel, Module};
+use oxisycl_backend::{BackendError, KernelGroupLimits, KernelInfo, LoadedKernel, Module};
 
 /// An image that a device was given.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +36,7 @@ struct State {
     loads: Vec<RecordedLoad>,
     refusals: VecDeque<BackendError>,
     is_held: bool,
+    limits: Option<KernelGroupLimits>,
 }
 
 impl Images {
@@ -55,7 +56,9 @@ impl Images {
             return Err(error);
         }
         self.n_modules.fetch_add(1, Ordering::Relaxed);
-        let module = LoadedImage { image: image.clone(), has_binary, n_modules: self.n_modules.clone() };
+        let group_limits = state.limits.unwrap_or(KernelInfo::NOTHING.group_limits);
+        let info = KernelInfo { group_limits, ..KernelInfo::NOTHING };
+        let module = LoadedImage { image: image.clone(), has_binary, info, n_modules: self.n_modules.clone() };
         Ok(Arc::new(RecordedModule(Arc::new(module))))
     }
 
@@ -72,6 +75,10 @@ impl Images {
 
     pub(super) fn refuse(&self, error: BackendError) {
         lock(&self.state).refusals.push_back(error);
+    }
+
+    pub(super) fn limit(&self, limits: KernelGroupLimits) {
+        lock(&self.state).limits = Some(limits);
     }
 
     pub(super) fn hold(&self, is_held: bool) {
@@ -94,6 +101,7 @@ fn binary_of(image: &DeviceImage) -> Vec<u8> {
 struct LoadedImage {
     image: DeviceImage,
     has_binary: bool,
+    info: KernelInfo,
     n_modules: Arc<AtomicUsize>,
 }
 
@@ -110,7 +118,7 @@ impl Module for RecordedModule {
         if !self.0.image.kernels.iter().any(|kernel| kernel.symbol == symbol) {
             return Err(BackendError::Driver { call: "kernel", code: 2, name: format!("no kernel \"{symbol}\"") });
         }
-        Ok(Arc::new(RecordedKernel { symbol: symbol.to_owned(), _module: self.0.clone() }))
+        Ok(Arc::new(RecordedKernel { symbol: symbol.to_owned(), module: self.0.clone() }))
     }
 
     fn binary(&self) -> Option<Vec<u8>> {
@@ -122,7 +130,7 @@ impl Module for RecordedModule {
 #[derive(Debug)]
 pub(super) struct RecordedKernel {
     symbol: String,
-    _module: Arc<LoadedImage>,
+    module: Arc<LoadedImage>,
 }
 
 impl RecordedKernel {
@@ -132,7 +140,11 @@ impl RecordedKernel {
     }
 }
 
-impl LoadedKernel for RecordedKernel {}
+impl LoadedKernel for RecordedKernel {
+    fn info(&self) -> &KernelInfo {
+        &self.module.info
+    }
+}
 
 impl std::fmt::Debug for LoadedImage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

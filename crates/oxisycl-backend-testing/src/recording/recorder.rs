@@ -13,7 +13,7 @@ use super::recorded::{CommandState, Recorded};
 use super::shared::{Ending, Shared, lock};
 #[cfg(doc)]
 use oxisycl_backend::Outcome;
-use oxisycl_backend::{BackendError, FailureKind, MemoryId, QueueOptions};
+use oxisycl_backend::{BackendError, FailureKind, KernelGroupLimits, MemoryId, QueueOptions};
 
 /// Sees the commands of one [`RecordingBackend`](super::RecordingBackend) and ends them. Copies are the same recorder.
 #[derive(Clone)]
@@ -171,6 +171,11 @@ impl Recorder {
     /// The next load that is not refused yet fails with `error`.
     pub fn refuse_load(&self, error: BackendError) {
         self.0.images.refuse(error);
+    }
+
+    /// Kernels of images that are loaded from now on set these limits for their work-groups.
+    pub fn limit_groups(&self, limits: KernelGroupLimits) {
+        self.0.images.limit(limits);
     }
 
     /// Loads do not return until [`release_loads`](Self::release_loads).

@@ -408,3 +408,39 @@ fn unregistering_waits_for_native_code_of_the_library() {
     unsafe { programs.register(bytes(), 16) };
     assert!(programs.hold_library(code).is_some());
 }
+
+#[test]
+fn one_of_two_units_with_an_image_is_unloaded_while_the_other_launches() {
+    // All of it stays if the unit is never unloaded.
+    let fixture: &'static Fixture = Box::leak(Box::new(Fixture::gpu()));
+    std::mem::forget(fixture.register(&[first_image(80)]));
+    let unit = fixture.register(&[image(ptx(80), vec![entry_of::<Second>("second")]), first_image(80)]);
+    fixture.kernel(&descriptor::<First>("a")).unwrap();
+    // While an image of the unit is loaded, the unit cannot be taken back. Its images come in order.
+    fixture.recorder.hold_loads();
+    let load = std::thread::spawn(|| drop(fixture.kernel(&descriptor::<Second>("b"))));
+    let until = |is_so: &dyn Fn() -> bool| {
+        let begun = std::time::Instant::now();
+        while !is_so() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "a thread comes no further");
+            std::thread::yield_now();
+        }
+    };
+    until(&|| fixture.loads().len() == 2);
+    let before = fixture.programs.launches.generation();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let unload = std::thread::spawn(move || {
+        fixture.unregister(unit);
+        sender.send(()).unwrap();
+    });
+    until(&|| fixture.programs.launches.generation() != before);
+    // A launch of the other unit, which finds and remembers the kernel as it was.
+    drop(fixture.kernel(&descriptor::<First>("a")).unwrap());
+    fixture.recorder.release_loads();
+    let unloaded = receiver.recv_timeout(Duration::from_secs(60));
+    assert!(unloaded.is_ok(), "a kernel that launches remember is waited for");
+    load.join().unwrap();
+    unload.join().unwrap();
+    fixture.kernel(&descriptor::<First>("a")).unwrap();
+    assert_eq!((fixture.loads().len(), fixture.recorder.n_modules()), (2, 1));
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use oxisycl_backend::Captures;
+use oxisycl_backend::{Captures, KernelGroupLimits};
 use oxisycl_image::SpecializedLoad;
 
 use super::*;
@@ -172,4 +172,57 @@ fn an_unregistered_image_takes_its_variants_with_it() {
     let _bundle = fixture.register(&[specialized_image()]);
     fixture.launch(3);
     assert_eq!(fixture.variants(), [3, 3]);
+}
+
+/// The limits of code whose groups have up to `items` work-items, and which has `bytes` of local memory itself.
+fn limits(items: usize, bytes: usize) -> KernelGroupLimits {
+    KernelGroupLimits { items, static_local_bytes: bytes, bytes_of_element: 0 }
+}
+
+#[test]
+fn launches_are_checked_with_the_limits_of_the_code_for_all_values() {
+    let fixture = Fixture::gpu();
+    let _bundle = fixture.register(&[specialized_image()]);
+    fixture.recorder.limit_groups(limits(64, 100));
+    let general = fixture.general();
+    // Code for one value needs less.
+    fixture.recorder.limit_groups(limits(256, 0));
+    for _ in 0..2 {
+        let block = Block { address: 7, constant: 3 };
+        let values = Values { captures: Captures::of(&block), are_of_constants: true, is_idle: || true };
+        let mut checked = None;
+        let check = |info: &KernelInfo| {
+            checked = Some(info.group_limits);
+            Ok(())
+        };
+        // SAFETY: the block is a value of the described kernel's type.
+        let kernel =
+            unsafe { fixture.programs.kernel_for(&fixture.devices[0], &descriptor::<First>("a"), &values, check) };
+        let kernel = kernel.unwrap();
+        assert!(!Arc::ptr_eq(&kernel, &general), "the variant runs");
+        assert_eq!((kernel.info().group_limits, checked), (limits(256, 0), Some(limits(64, 100))));
+    }
+    // A launch that is refused compiles nothing.
+    let block = Block { address: 7, constant: 4 };
+    let values = Values { captures: Captures::of(&block), are_of_constants: true, is_idle: || true };
+    let refuse = |_: &KernelInfo| Err(Error::new(ErrorCode::NdRange, "too large"));
+    // SAFETY: as above.
+    let refused =
+        unsafe { fixture.programs.kernel_for(&fixture.devices[0], &descriptor::<First>("a"), &values, refuse) };
+    assert_eq!(refused.unwrap_err().code(), ErrorCode::NdRange);
+    assert_eq!(fixture.variants(), [3]);
+}
+
+#[test]
+fn code_for_one_value_that_allows_less_is_not_used() {
+    for less in [limits(63, 100), limits(64, 101)] {
+        let fixture = Fixture::gpu();
+        let _bundle = fixture.register(&[specialized_image()]);
+        fixture.recorder.limit_groups(limits(64, 100));
+        let general = fixture.general();
+        fixture.recorder.limit_groups(less);
+        assert!(Arc::ptr_eq(&fixture.launch(3), &general));
+        assert!(Arc::ptr_eq(&fixture.launch(3), &general));
+        assert_eq!(fixture.variants(), [3], "it was tried once");
+    }
 }
