@@ -4,6 +4,9 @@
 
 mod support;
 
+use std::alloc::Layout;
+
+use allocator_api2::alloc::Allocator;
 use allocator_api2::boxed::Box;
 use allocator_api2::vec::Vec;
 use hashbrown::HashMap;
@@ -107,6 +110,34 @@ fn allocators_are_equal_by_context_device_and_alignment() {
     assert!(one == one.clone() && one == UsmAllocator::new(&queue).unwrap());
     assert!(one != UsmAllocator::with_alignment(&queue, 64).unwrap());
     assert!(one != UsmAllocator::new(&Queue::new(&device()).unwrap()).unwrap());
+}
+
+/// What the trait `Allocator` asks of allocators that are equal.
+#[test]
+fn memory_is_freed_by_an_allocator_that_is_equal_and_outlives_its_own() {
+    let _alone = alone();
+    let queue = Queue::new(&device()).unwrap();
+    let layout = Layout::new::<[u64; 100]>();
+    for is_dropped in [false, true] {
+        let before = counters();
+        let left = || {
+            let since = counters() - before;
+            since.usm_allocations - since.usm_frees
+        };
+        let (one, other) = (UsmAllocator::<Shared>::new(&queue).unwrap(), UsmAllocator::new(&queue).unwrap());
+        assert!(one == other);
+        let memory = one.allocate(layout).unwrap().cast::<[u64; 100]>();
+        let one = (!is_dropped).then_some(one);
+        assert_eq!(left(), 1, "the memory outlives the allocator it is of");
+        // SAFETY: memory of that size, which is freed once, by an allocator that is equal.
+        unsafe {
+            memory.write([7; 100]);
+            assert_eq!(memory.read(), [7; 100]);
+            other.deallocate(memory.cast(), layout);
+        }
+        eventually("the memory is freed", || left() == 0);
+        drop(one);
+    }
 }
 
 #[test]

@@ -88,3 +88,24 @@ impl<S: BundleState> KernelBundle<S> {
         numbers.any(|number| constants.contains_key(&number))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Has padding.
+    type Padded = (u8, u32);
+
+    /// A bundle may be held when the library is gone whose code has set a value.
+    #[test]
+    fn values_have_nothing_of_the_library_that_has_set_them() {
+        let value = Value::new((1u8, 2u32));
+        let Value { bytes, type_name: name } = value;
+        assert_eq!(&*name, type_name::<Padded>());
+        assert!(!std::ptr::addr_eq(name.as_ptr(), type_name::<Padded>().as_ptr()), "the name is a copy");
+        // No table of functions of the type, either: the value is bytes, which need none to be dropped.
+        assert_eq!(bytes.len(), size_of::<Padded>());
+        // SAFETY: bytes of such a value.
+        assert_eq!(unsafe { bytes.as_ptr().cast::<Padded>().read_unaligned() }, (1, 2));
+    }
+}
