@@ -245,16 +245,22 @@ impl Programs {
         values: &Values<'_>,
     ) -> Arc<dyn LoadedKernel> {
         let name = descriptor.display_name();
-        match variants.find(name, values) {
+        let wanted = match variants.find(name, values) {
             Found::Ready(kernel) => return kernel,
-            Found::General => {}
+            Found::General => None,
             Found::Build(key) => {
-                let built = self.build_variant(device, name, general, variants, &key);
-                variants.end(&key, &built);
-                if let Built::Ready(kernel) = built {
-                    counters().specialized_kernels.add(1);
-                    return kernel;
-                }
+                let image = variants.image(&key).map(Arc::new);
+                Some((key, image))
+            }
+            Found::Late(key, image) => (!self.modules.is_late(device, &image)).then_some((key, Some(image))),
+        };
+        if let Some((key, image)) = wanted {
+            let built = image.map_or(Built::Failed, |image| self.build_variant(device, name, general, variants, image));
+            if variants.end(&key, &built) {
+                counters().specialized_kernels.add(1);
+            }
+            if let Built::Ready(kernel) = built {
+                return kernel;
             }
         }
         counters().unspecialized_launches.add(1);
@@ -268,10 +274,8 @@ impl Programs {
         name: &str,
         general: &Arc<dyn LoadedKernel>,
         variants: &Variants,
-        key: &variants::Key,
+        image: Arc<Image>,
     ) -> Built {
-        let Some(image) = variants.image(key) else { return Built::Failed };
-        let image = Arc::new(image);
         let built = self.load_choice(device, name, &image, 0);
         if !self.registry.index().has(variants.origin()) {
             // It was unregistered meanwhile.
@@ -284,6 +288,14 @@ impl Programs {
         let why = match built {
             Ok(kernel) if is_as_able(&kernel) => return Built::Ready(kernel),
             Ok(_) => "its work-groups would be smaller".to_owned(),
+            Err(_) if self.modules.is_late(device, &image) => {
+                report(&format!(
+                    "kernel \"{name}\" on device \"{}\" runs code for all values of its specialization constants until the driver has \
+                     compiled the code for some, for which a launch does not wait longer (OXISYCL_COMPILE_LIMIT)",
+                    device.info().name
+                ));
+                return Built::Late(image);
+            }
             // There may be memory later.
             Err(error) if error.code() == ErrorCode::MemoryAllocation => return Built::NotNow,
             Err(error) => error.to_string(),

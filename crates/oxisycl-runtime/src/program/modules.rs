@@ -44,6 +44,22 @@ enum State {
     },
 }
 
+impl State {
+    /// Takes the answer of a driver that was late, if it is there.
+    fn take_answer(&mut self) {
+        let Self::Late { answer, .. } = self else { return };
+        let answer = match answer.try_recv() {
+            Ok(answer) => answer,
+            Err(TryRecvError::Empty) => return,
+            Err(TryRecvError::Disconnected) => Err(compiling::panicked()),
+        };
+        *self = match answer {
+            Ok(module) => Self::Loaded { module, kernels: HashMap::new() },
+            Err(error) => Self::Failed(error),
+        };
+    }
+}
+
 impl Modules {
     pub(super) const fn new() -> Self {
         Self(Mutex::new(HashMap::with_hasher(FoldHasher::new())))
@@ -60,16 +76,9 @@ impl Modules {
         let slot = self.slot(device, image);
         let n_attempts = slot.n_attempts.load(Ordering::Acquire);
         let mut state = slot.state.lock();
-        if let State::Late { error, answer } = &*state {
-            let answer = match answer.try_recv() {
-                Ok(answer) => answer,
-                Err(TryRecvError::Empty) => return Err(error.clone()),
-                Err(TryRecvError::Disconnected) => Err(compiling::panicked()),
-            };
-            *state = match answer {
-                Ok(module) => State::Loaded { module, kernels: HashMap::new() },
-                Err(error) => State::Failed(error),
-            };
+        state.take_answer();
+        if let State::Late { error, .. } = &*state {
+            return Err(error.clone());
         }
         if let State::Failed(error) = &*state {
             // It failed while this thread waited for it, or would fail again.
@@ -100,6 +109,17 @@ impl Modules {
         let kernel = module.kernel(symbol)?;
         kernels.insert(symbol.to_owned(), kernel.clone());
         Ok(kernel)
+    }
+
+    /// Whether a driver goes on with an image that it did not compile in time.
+    pub(super) fn is_late(&self, device: &Arc<dyn Device>, image: &Arc<Image>) -> bool {
+        let key = (Arc::as_ptr(device).addr(), Arc::as_ptr(image).addr());
+        let slot = self.0.lock().get(&key).cloned();
+        slot.is_some_and(|slot| {
+            let mut state = slot.state.lock();
+            state.take_answer();
+            matches!(*state, State::Late { .. })
+        })
     }
 
     fn slot(&self, device: &Arc<dyn Device>, image: &Arc<Image>) -> Arc<Slot> {

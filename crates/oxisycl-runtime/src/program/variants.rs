@@ -62,6 +62,8 @@ enum State {
     /// A thread is at it; others run the general code meanwhile.
     IsBuilt,
     Ready(Arc<dyn LoadedKernel>),
+    /// The driver has not compiled this image in time, and goes on.
+    Late(Arc<Image>),
     Failed,
 }
 
@@ -75,11 +77,15 @@ pub(super) enum Found {
     General,
     /// What the caller builds now, and says how that [ended](Variants::end).
     Build(Key),
+    /// What a driver was late with. If it has answered, the caller builds it of this image, for which it need not wait.
+    Late(Key, Arc<Image>),
 }
 
 /// How building a variant ended.
 pub(super) enum Built {
     Ready(Arc<dyn LoadedKernel>),
+    /// The driver goes on with this image.
+    Late(Arc<Image>),
     /// Another attempt would fail, too.
     Failed,
     /// There was no memory for it.
@@ -104,6 +110,7 @@ impl Variants {
             let table = self.table.read();
             match table.state(&key) {
                 Some(State::Ready(kernel)) => return Found::Ready(kernel.clone()),
+                Some(State::Late(image)) => return Found::Late(key, image.clone()),
                 Some(State::IsBuilt | State::Failed) => return Found::General,
                 None if table.variants.len() >= MAX_VARIANTS => {
                     drop(table);
@@ -125,7 +132,7 @@ impl Variants {
         // Another thread may have been faster.
         match table.state(&key) {
             Some(State::Ready(kernel)) => return Found::Ready(kernel.clone()),
-            Some(State::IsBuilt | State::Failed) => return Found::General,
+            Some(State::IsBuilt | State::Late(_) | State::Failed) => return Found::General,
             None => {}
         }
         let is_seen = values.are_of_constants || table.seen.contains(&key);
@@ -144,16 +151,19 @@ impl Variants {
         Found::Build(key)
     }
 
-    /// Says how building a variant ended.
-    pub(super) fn end(&self, key: &Key, built: &Built) {
+    /// Says how building a variant ended. Returns whether there is one that there was not.
+    pub(super) fn end(&self, key: &Key, built: &Built) -> bool {
         let mut table = self.table.write();
         // It may have been forgotten.
-        let Some(position) = table.variants.iter().position(|(known, _)| known == key) else { return };
+        let Some(position) = table.variants.iter().position(|(known, _)| known == key) else { return false };
+        let is_new = matches!(built, Built::Ready(_)) && !matches!(table.variants[position].1, State::Ready(_));
         match built {
             Built::Ready(kernel) => table.variants[position].1 = State::Ready(kernel.clone()),
+            Built::Late(image) => table.variants[position].1 = State::Late(image.clone()),
             Built::Failed => table.variants[position].1 = State::Failed,
             Built::NotNow => drop(table.variants.swap_remove(position)),
         }
+        is_new
     }
 
     /// The image with the values of a key.
@@ -245,6 +255,16 @@ impl VariantTable {
         drop(all);
         drop(gone);
         Some(variants)
+    }
+
+    /// Whether a driver was late with one of them, as far as launches have seen.
+    #[cfg(test)]
+    pub(super) fn has_late(&self) -> bool {
+        let is_late = |variants: &Variants| {
+            let table = variants.table.read();
+            table.variants.iter().any(|(_, state)| matches!(state, State::Late(_)))
+        };
+        self.0.lock().iter().any(|(_, variants)| is_late(variants))
     }
 
     /// Forgets the variants of an image, so that nothing here holds its kernels.

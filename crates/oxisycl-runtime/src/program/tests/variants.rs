@@ -152,6 +152,37 @@ fn code_that_is_refused_is_tried_once() {
     assert_eq!(fixture.variants(), [1, 2]);
 }
 
+/// The launch that has waited as long as it may, those before the driver's answer, and those after it.
+#[test]
+fn code_that_a_driver_is_late_with_is_used_when_it_is_there() {
+    for fails in [false, true] {
+        let fixture = Fixture::gpu();
+        fixture.programs.limit_compiling(Some(Duration::from_secs(1)));
+        let _bundle = fixture.register(&[specialized_image()]);
+        let general = fixture.general();
+        fixture.recorder.hold_loads();
+        for _ in 0..3 {
+            assert!(Arc::ptr_eq(&fixture.launch(5), &general));
+        }
+        assert_eq!(fixture.variants(), [5], "the driver is asked once");
+        if fails {
+            let name = "CUDA_ERROR_INVALID_PTX".to_owned();
+            fixture.recorder.refuse_load(BackendError::Driver { call: "cuModuleLoadDataEx", code: 218, name });
+        }
+        fixture.recorder.release_loads();
+        let begun = std::time::Instant::now();
+        let is_there = || !Arc::ptr_eq(&fixture.launch_when(5, true, || false), &general);
+        // The thread that has the driver compile drops its job before it answers.
+        while if fails { fixture.programs.variants.has_late() } else { !is_there() } {
+            assert!(begun.elapsed() < Duration::from_secs(60), "its answer is used");
+            drop(fixture.launch(5));
+            std::thread::yield_now();
+        }
+        assert_eq!(is_there(), !fails);
+        assert_eq!(fixture.variants(), [5]);
+    }
+}
+
 #[test]
 fn without_the_setting_nothing_is_built() {
     let fixture = Fixture::gpu();
