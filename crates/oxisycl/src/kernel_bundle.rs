@@ -266,12 +266,12 @@ impl<S: BundleState> KernelBundle<S> {
         let parts: Vec<_> = bundles.iter().map(|bundle| &*bundle.0.bundle).collect();
         let backend_devices = devices.iter().map(|device| device.backend_device().clone()).collect();
         let bundle = Arc::new(program::KernelBundle::join(&parts, backend_devices));
-        let constants = Constants::union(bundles.iter().map(|bundle| &bundle.0.constants))?;
+        let constants = Constants::union(&first.device_names(), bundles.iter().map(|bundle| &bundle.0.constants))?;
         let inner = Inner { context: first.context().clone(), devices, bundle, constants };
         Ok(KernelBundle(Arc::new(inner), PhantomData))
     }
 
-    fn device_names(&self) -> String {
+    pub(crate) fn device_names(&self) -> String {
         let names: Vec<String> = self.devices().iter().map(|device| format!("\"{}\"", device.name())).collect();
         names.join(", ")
     }

@@ -366,3 +366,43 @@ fn a_constant_that_was_read_gets_no_value_of_a_bundle() {
     });
     invalid(exchanged, "has read a specialization constant that a bundle has set");
 }
+
+#[test]
+fn errors_of_bundles_and_constants_name_kernels_and_devices() {
+    static NUMBER: SpecId<u32> = SpecId::new(1);
+    let _alone = alone();
+    let device = device();
+    let (of, other) = (context(&device), context(&device));
+    let queue = Queue::builder().context(&of).device(&device).build().unwrap();
+    let name = device.name();
+    let foreign = KernelBundle::<Executable>::new(&other).unwrap();
+    let named = queue.submit(|cg| {
+        cg.name("saxpy");
+        cg.use_bundle(&foreign)
+    });
+    invalid(
+        named,
+        &format!("kernel \"saxpy\" on device \"{name}\": a kernel bundle for \"{name}\", of another context"),
+    );
+    let unnamed = queue.submit(|cg| cg.use_bundle(&foreign));
+    invalid(unnamed, &format!("a command group on device \"{name}\": a kernel bundle"));
+    let set = |title: Option<&'static str>| {
+        queue.submit(|cg| {
+            title.into_iter().for_each(|title| cg.name(title));
+            cg.constant(&NUMBER);
+            cg.set_constant(&NUMBER, 2)
+        })
+    };
+    let what = "a specialization constant of type `u32` is set after";
+    invalid(set(Some("saxpy")), &format!("kernel \"saxpy\" on device \"{name}\": {what}"));
+    invalid(set(None), &format!("a command group on device \"{name}\": {what}"));
+    let two = [1, 2].map(|value| {
+        let input = KernelBundle::<Input>::new(&of).unwrap();
+        input.set_constant(&NUMBER, value);
+        input
+    });
+    invalid(
+        KernelBundle::join(&two),
+        &format!("kernel bundles for \"{name}\" have set a specialization constant of type `u32`"),
+    );
+}

@@ -34,8 +34,12 @@ impl Handler<'_> {
     /// # }
     /// ```
     pub fn use_bundle(&mut self, bundle: &KernelBundle<Executable>) -> Result {
+        let of_other;
         let why = if bundle.context() != self.queue.context() {
-            "a kernel bundle of another context than that of the queue cannot be used"
+            let devices = bundle.device_names();
+            of_other =
+                format!("a kernel bundle for {devices}, of another context than that of the queue, cannot be used");
+            &of_other
         } else if self.constants.are_set() {
             "a kernel bundle cannot be used: the command group has set a specialization constant"
         } else if [Some(bundle), self.bundle.as_ref()]
@@ -50,8 +54,17 @@ impl Handler<'_> {
             self.bundle = Some(bundle.clone());
             return Ok(());
         };
-        let error = Error::invalid(why);
+        let error = Error::invalid(format!("{}: {why}", self.place()));
         self.record(error.clone());
         Err(error)
+    }
+
+    /// The group in the words of a message: the name that it was given, and its device.
+    pub(super) fn place(&self) -> String {
+        let device = self.queue.device().name();
+        match self.name {
+            Some(name) => format!("kernel \"{name}\" on device \"{device}\""),
+            None => format!("a command group on device \"{device}\""),
+        }
     }
 }

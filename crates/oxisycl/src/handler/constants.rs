@@ -88,8 +88,8 @@ impl Handler<'_> {
             known.value = Some(Box::new(value));
             return Ok(());
         };
-        let error =
-            Error::invalid(format!("a specialization constant of type `{}` is set {why}", std::any::type_name::<T>()));
+        let (place, constant) = (self.place(), std::any::type_name::<T>());
+        let error = Error::invalid(format!("{place}: a specialization constant of type `{constant}` is set {why}"));
         self.record(error.clone());
         Err(error)
     }

@@ -41,15 +41,15 @@ impl Constants {
 
     /// The values of several bundles. Values of two calls are not compared: some of their bytes may be padding.
     ///
-    /// Errors: `Invalid` if two calls have set a constant.
-    pub(super) fn union<'a>(all: impl Iterator<Item = &'a Self>) -> Result<Self> {
+    /// Errors: `Invalid` if two calls have set a constant. `devices` are those of the bundles in the words of a message.
+    pub(super) fn union<'a>(devices: &str, all: impl Iterator<Item = &'a Self>) -> Result<Self> {
         let mut union: BTreeMap<u64, Value> = BTreeMap::new();
         for constants in all {
             for (number, value) in constants.0.lock().iter() {
                 let known = union.entry(*number).or_insert_with(|| value.clone());
                 if !Arc::ptr_eq(&known.bytes, &value.bytes) {
                     return Err(Error::invalid(format!(
-                        "kernel bundles have set a specialization constant of type `{}` apart from each other",
+                        "kernel bundles for {devices} have set a specialization constant of type `{}` apart from each other",
                         value.type_name
                     )));
                 }
