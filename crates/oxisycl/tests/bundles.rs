@@ -238,21 +238,38 @@ fn a_device_that_a_bundle_is_not_for_gets_no_kernel_of_it() {
     assert!(refused == ErrorCode::KernelNotSupported && message.contains("the kernel bundle is for"), "{message}");
 }
 
+/// A device with a context, and what launches a kernel there by a bundle.
+#[cfg(target_os = "linux")]
+struct Launcher<L> {
+    device: Device,
+    of: Context,
+    launch: L,
+}
+
+#[cfg(target_os = "linux")]
+fn launcher<K>(kernel: K) -> Launcher<impl Fn(&KernelBundle<Executable>) -> oxisycl::Result<Event>>
+where
+    K: for<'wi> Fn(Item<'wi, 1>) + Copy + Send + Sync + 'static,
+{
+    let device = device();
+    let of = context(&device);
+    let queue = Queue::builder().context(&of).device(&device).build().unwrap();
+    let launch = move |bundle: &KernelBundle<Executable>| {
+        queue.submit(|cg| {
+            cg.use_bundle(bundle)?;
+            cg.parallel_for(4, kernel)
+        })
+    };
+    Launcher { device, of, launch }
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn a_library_is_unloaded_while_a_bundle_of_it_is_held() {
     let _alone = alone();
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let one = kernel(|_| _ = COUNT.fetch_add(1, Ordering::Relaxed));
-    let device = device();
-    let of = context(&device);
-    let queue = Queue::builder().context(&of).device(&device).build().unwrap();
-    let launch = |bundle: &KernelBundle<Executable>| {
-        queue.submit(|cg| {
-            cg.use_bundle(bundle)?;
-            cg.parallel_for(4, one)
-        })
-    };
+    let Launcher { device, of, launch } = launcher(one);
     let library = Library::load("one", &[image_of(&one)]);
     let (input, bundle) = (KernelBundle::<Input>::new(&of).unwrap(), KernelBundle::<Executable>::new(&of).unwrap());
     let object = bundle.kernel(&KernelId::of_range(&one)).unwrap();
@@ -283,18 +300,10 @@ fn a_launch_gets_no_image_of_another_link_unit_if_its_own_has_one() {
     let _alone = alone();
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let one = kernel(|_| _ = COUNT.fetch_add(1, Ordering::Relaxed));
-    let device = device();
-    let of = context(&device);
-    let queue = Queue::builder().context(&of).device(&device).build().unwrap();
+    let Launcher { of, launch, .. } = launcher(one);
     let _library = Library::load("one", &[image_of(&one)]);
     let bundle = KernelBundle::<Executable>::new(&of).unwrap();
-    let launch = || {
-        queue.submit(|cg| {
-            cg.use_bundle(&bundle)?;
-            cg.parallel_for(4, one)
-        })
-    };
-    launch().unwrap().wait().unwrap();
+    launch(&bundle).unwrap().wait().unwrap();
     // In the program's own memory, as the kernel's native code is.
     static OWN: [AtomicU8; 4096] = [const { AtomicU8::new(0) }; 4096];
     let mut own_image = image(image_of(&one).kernels);
@@ -307,7 +316,7 @@ fn a_launch_gets_no_image_of_another_link_unit_if_its_own_has_one() {
     assert!(bytes.len() <= OWN.len());
     // SAFETY: the bytes are not changed any more.
     unsafe { __oxisycl_register_images(own, bytes.len()) };
-    let result = launch();
+    let result = launch(&bundle);
     let both = KernelBundle::<Executable>::new(&of).unwrap();
     // SAFETY: registered above.
     unsafe { __oxisycl_unregister_images(own, bytes.len()) };
@@ -315,7 +324,7 @@ fn a_launch_gets_no_image_of_another_link_unit_if_its_own_has_one() {
     assert!(refused == ErrorCode::KernelNotSupported && message.contains("does not have it"), "{message}");
     assert_eq!((both.kernel_ids().len(), both.images().len()), (1, 2));
     assert_eq!(COUNT.load(Ordering::Relaxed), 4);
-    launch().unwrap().wait().unwrap();
+    launch(&bundle).unwrap().wait().unwrap();
 }
 
 #[test]
