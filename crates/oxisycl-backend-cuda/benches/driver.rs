@@ -134,24 +134,9 @@ impl Counter {
 
 fn kernel(device: &Arc<dyn Device>) -> Arc<dyn LoadedKernel> {
     let entry = KernelEntry {
-        symbol: "empty".to_owned(),
-        type_id: [1; 16],
-        form: Form::Single,
-        parameters: ParameterLayout { size: 0, align: 1 },
-        type_name: "empty".to_owned(),
         location: SourceLocation { file: "kernels.ptx".to_owned(), line: 1, column: 1 },
-        launch: None,
-        requirements: Vec::new(),
-        aspects: Vec::new(),
-        unstated: Vec::new(),
-        library: Vec::new(),
-        arguments: Vec::new(),
-        specialized: Vec::new(),
         may_panic: true,
-        may_print: false,
-        is_paired: false,
-        has_unbounded_stack: false,
-        groups: oxisycl_image::GroupNeeds::default(),
+        ..KernelEntry::new("empty", [1; 16], Form::Single, ParameterLayout { size: 0, align: 1 }, "empty")
     };
     let image = DeviceImage {
         target: ImageTarget::Ptx { sm: 70 },

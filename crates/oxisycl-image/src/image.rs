@@ -65,6 +65,38 @@ pub struct KernelEntry {
     pub groups: GroupNeeds,
 }
 
+impl KernelEntry {
+    /// A kernel without a known place, which needs nothing of its device and does nothing that is said of it.
+    pub fn new(
+        symbol: impl Into<String>,
+        type_id: [u8; 16],
+        form: Form,
+        parameters: ParameterLayout,
+        type_name: impl Into<String>,
+    ) -> Self {
+        Self {
+            symbol: symbol.into(),
+            type_id,
+            form,
+            parameters,
+            type_name: type_name.into(),
+            location: SourceLocation { file: String::new(), line: 1, column: 1 },
+            launch: None,
+            requirements: Vec::new(),
+            aspects: Vec::new(),
+            unstated: Vec::new(),
+            library: Vec::new(),
+            arguments: Vec::new(),
+            specialized: Vec::new(),
+            may_panic: false,
+            may_print: false,
+            is_paired: false,
+            has_unbounded_stack: false,
+            groups: GroupNeeds::default(),
+        }
+    }
+}
+
 /// A kernel that a target cannot run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnsupportedKernel {
@@ -198,24 +230,8 @@ mod tests {
 
     fn image(change: impl FnOnce(&mut DeviceImage)) -> DeviceImage {
         let kernel = |symbol: &str, form| KernelEntry {
-            symbol: symbol.to_owned(),
-            type_id: [7; 16],
-            form,
-            parameters: ParameterLayout { size: 8, align: 8 },
-            type_name: "app::Kernel".to_owned(),
             location: SourceLocation { file: "src/main.rs".to_owned(), line: 1, column: 2 },
-            launch: None,
-            requirements: Vec::new(),
-            aspects: Vec::new(),
-            unstated: Vec::new(),
-            library: Vec::new(),
-            arguments: Vec::new(),
-            specialized: Vec::new(),
-            may_panic: false,
-            may_print: false,
-            is_paired: false,
-            has_unbounded_stack: false,
-            groups: GroupNeeds::default(),
+            ..KernelEntry::new(symbol, [7; 16], form, ParameterLayout { size: 8, align: 8 }, "app::Kernel")
         };
         let mut image = DeviceImage {
             target: ImageTarget::Ptx { sm: 70 },

@@ -119,7 +119,7 @@ impl DeviceImage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Form, GroupNeeds, ImageError, SourceLocation, decode, encode};
+    use crate::{Form, ImageError, SourceLocation, decode, encode};
 
     const CODE: &str = ".entry k(\n\t.param .b8 k_param_0[104],\n\t.param .b8 k_param_1[24]\n)\n{\n\
                         \t// begin inline asm\n\t// oxisycl.spec 16 4\n\tld.param.b32 %r1, [k_param_1+16];\n\t// end inline asm\n\
@@ -130,24 +130,9 @@ mod tests {
 
     fn image() -> DeviceImage {
         let kernel = KernelEntry {
-            aspects: Vec::new(),
-            unstated: Vec::new(),
-            symbol: "k".to_owned(),
-            type_id: [7; 16],
-            form: Form::Range(1),
-            parameters: ParameterLayout { size: 24, align: 8 },
-            type_name: "app::k".to_owned(),
             location: SourceLocation { file: String::new(), line: 0, column: 0 },
-            launch: None,
-            requirements: Vec::new(),
-            library: Vec::new(),
-            arguments: Vec::new(),
             specialized: SpecializedLoad::find(CODE.as_bytes()),
-            may_panic: false,
-            may_print: false,
-            is_paired: false,
-            has_unbounded_stack: false,
-            groups: GroupNeeds::default(),
+            ..KernelEntry::new("k", [7; 16], Form::Range(1), ParameterLayout { size: 24, align: 8 }, "app::k")
         };
         DeviceImage {
             target: ImageTarget::Ptx { sm: 70 },

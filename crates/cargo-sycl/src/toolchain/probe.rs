@@ -135,31 +135,13 @@ impl Drop for Folder {
 
 #[cfg(test)]
 mod tests {
-    use oxisycl_image::{ImageTarget, KernelEntry, ParameterLayout, SourceLocation};
+    use oxisycl_image::{ImageTarget, KernelEntry, ParameterLayout};
 
     use super::*;
 
     fn image(change: impl FnOnce(&mut KernelEntry)) -> DeviceImage {
-        let mut kernel = KernelEntry {
-            symbol: "k_plain".to_owned(),
-            type_id: [0xab; 16],
-            form: Form::Range(1),
-            parameters: ParameterLayout { size: 24, align: 8 },
-            type_name: "Plain".to_owned(),
-            location: SourceLocation { file: String::new(), line: 1, column: 1 },
-            launch: None,
-            requirements: Vec::new(),
-            aspects: Vec::new(),
-            unstated: Vec::new(),
-            library: Vec::new(),
-            arguments: Vec::new(),
-            specialized: Vec::new(),
-            may_panic: false,
-            may_print: false,
-            is_paired: false,
-            has_unbounded_stack: false,
-            groups: oxisycl_image::GroupNeeds::default(),
-        };
+        let mut kernel =
+            KernelEntry::new("k_plain", [0xab; 16], Form::Range(1), ParameterLayout { size: 24, align: 8 }, "Plain");
         change(&mut kernel);
         DeviceImage {
             target: ImageTarget::Ptx { sm: 70 },

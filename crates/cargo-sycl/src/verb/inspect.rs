@@ -332,24 +332,19 @@ pub(super) mod tests {
         DeviceImage {
             target: ImageTarget::Ptx { sm: 70 },
             kernels: vec![KernelEntry {
-                symbol: "k_1".to_owned(),
-                type_id: [1; 16],
-                form: Form::Range(2),
-                parameters: ParameterLayout { size: 16, align: 8 },
-                type_name: "app::main::{{closure}}".to_owned(),
                 location: SourceLocation { file: "src/main.rs".to_owned(), line: 3, column: 5 },
-                launch: None,
                 requirements: vec!["fp64".to_owned()],
-                aspects: Vec::new(),
-                unstated: Vec::new(),
                 library: vec!["core::num::dec2flt".to_owned(), "sinf".to_owned()],
                 arguments: vec![Argument { path: "1.x".to_owned(), type_name: "f32".to_owned(), offset: 8, size: 4 }],
-                specialized: Vec::new(),
-                may_panic: false,
-                may_print: false,
                 is_paired: true,
                 has_unbounded_stack: true,
-                groups: oxisycl_image::GroupNeeds::default(),
+                ..KernelEntry::new(
+                    "k_1",
+                    [1; 16],
+                    Form::Range(2),
+                    ParameterLayout { size: 16, align: 8 },
+                    "app::main::{{closure}}",
+                )
             }],
             build_options: "rustc=1.95.0 float=strict".to_owned(),
             unsupported: vec![UnsupportedKernel {

@@ -82,7 +82,7 @@ fn note(target: &str, mut names: Vec<&str>) -> Message {
 
 #[cfg(test)]
 mod tests {
-    use oxisycl_image::{ImageTarget, ParameterLayout, SourceLocation};
+    use oxisycl_image::{ImageTarget, ParameterLayout};
 
     use super::*;
 
@@ -99,25 +99,14 @@ mod tests {
             sites: Vec::new(),
             code: Vec::new(),
         };
-        let entry = |name: &&str| KernelEntry {
-            symbol: format!("k_{name}"),
-            type_id: type_id(name),
-            form: Form::Range(1),
-            parameters: ParameterLayout { size: 8, align: 8 },
-            type_name: (*name).to_owned(),
-            location: SourceLocation { file: String::new(), line: 1, column: 1 },
-            launch: None,
-            requirements: Vec::new(),
-            aspects: Vec::new(),
-            unstated: Vec::new(),
-            library: Vec::new(),
-            arguments: Vec::new(),
-            specialized: Vec::new(),
-            may_panic: false,
-            may_print: false,
-            is_paired: false,
-            has_unbounded_stack: false,
-            groups: oxisycl_image::GroupNeeds::default(),
+        let entry = |name: &&str| {
+            KernelEntry::new(
+                format!("k_{name}"),
+                type_id(name),
+                Form::Range(1),
+                ParameterLayout { size: 8, align: 8 },
+                *name,
+            )
         };
         let refused = |(name, reason): &(&str, &str)| UnsupportedKernel {
             type_id: type_id(name),

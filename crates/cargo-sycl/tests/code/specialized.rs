@@ -1,8 +1,6 @@
 //! Specialization constants: the loads of a kernel's code that a runtime can replace, and the code with values in their place.
 
-use oxisycl_image::{
-    DeviceImage, Form, GroupNeeds, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, SpecializedLoad,
-};
+use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SpecializedLoad};
 
 use crate::program::{build, functions};
 use crate::ptxas;
@@ -53,24 +51,8 @@ fn check(arguments: &[&str]) {
 /// The code of all kernels with values in the place of loads.
 fn with_values(code: &str) -> String {
     let kernel = KernelEntry {
-        aspects: Vec::new(),
-        unstated: Vec::new(),
-        symbol: "all".to_owned(),
-        type_id: [0; 16],
-        form: Form::Single,
-        parameters: ParameterLayout { size: 1024, align: 8 },
-        type_name: String::new(),
-        location: SourceLocation { file: String::new(), line: 1, column: 1 },
-        launch: None,
-        requirements: Vec::new(),
-        library: Vec::new(),
-        arguments: Vec::new(),
         specialized: SpecializedLoad::find(code.as_bytes()),
-        may_panic: false,
-        may_print: false,
-        is_paired: false,
-        has_unbounded_stack: false,
-        groups: GroupNeeds::default(),
+        ..KernelEntry::new("all", [0; 16], Form::Single, ParameterLayout { size: 1024, align: 8 }, "")
     };
     let image = DeviceImage {
         target: ImageTarget::Ptx { sm: 70 },

@@ -36,24 +36,16 @@ pub(crate) fn location(line: u32) -> SourceLocation {
 /// An image of all kernels.
 pub(crate) fn image() -> DeviceImage {
     let entry = |&(symbol, size, may_panic): &(&str, usize, bool)| KernelEntry {
-        symbol: symbol.to_owned(),
-        type_id: [symbol.as_bytes()[0]; 16],
-        form: Form::Range(1),
-        parameters: ParameterLayout { size, align: if size == 0 { 1 } else { 8 } },
-        type_name: format!("test::{symbol}"),
         location: location(1),
-        launch: None,
-        requirements: Vec::new(),
-        aspects: Vec::new(),
-        unstated: Vec::new(),
-        library: Vec::new(),
-        arguments: Vec::new(),
-        specialized: Vec::new(),
         may_panic,
         may_print: symbol == "printing",
-        is_paired: false,
-        has_unbounded_stack: false,
-        groups: oxisycl_image::GroupNeeds::default(),
+        ..KernelEntry::new(
+            symbol,
+            [symbol.as_bytes()[0]; 16],
+            Form::Range(1),
+            ParameterLayout { size, align: if size == 0 { 1 } else { 8 } },
+            format!("test::{symbol}"),
+        )
     };
     let mut code = ".version 7.0\n.target sm_70\n.address_size 64\n".to_owned();
     for (symbol, ..) in KERNELS {

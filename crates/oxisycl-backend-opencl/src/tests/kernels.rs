@@ -30,24 +30,8 @@ pub(super) fn kernel(device: &Arc<dyn Device>, symbol: &str) -> Arc<dyn LoadedKe
 /// What an image says of such a kernel.
 pub(super) fn entry(symbol: &str) -> KernelEntry {
     KernelEntry {
-        symbol: symbol.to_owned(),
-        type_id: [1; 16],
-        form: Form::Range(1),
-        parameters: ParameterLayout { size: 8, align: 8 },
-        type_name: symbol.to_owned(),
         location: SourceLocation { file: "kernels.spvasm".to_owned(), line: 1, column: 1 },
-        launch: None,
-        requirements: Vec::new(),
-        aspects: Vec::new(),
-        unstated: Vec::new(),
-        may_panic: false,
-        may_print: false,
-        is_paired: false,
-        has_unbounded_stack: false,
-        groups: oxisycl_image::GroupNeeds::default(),
-        library: Vec::new(),
-        arguments: Vec::new(),
-        specialized: Vec::new(),
+        ..KernelEntry::new(symbol, [1; 16], Form::Range(1), ParameterLayout { size: 8, align: 8 }, symbol)
     }
 }
 

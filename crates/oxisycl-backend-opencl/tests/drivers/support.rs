@@ -101,24 +101,16 @@ fn assemble(text: &str) -> Result<Vec<u8>, String> {
 pub(crate) fn image() -> DeviceImage {
     let location = SourceLocation { file: "kernels.spvasm".to_owned(), line: 7, column: 1 };
     let entry = |&(symbol, size, may_panic, may_print): &(&str, usize, bool, bool)| KernelEntry {
-        symbol: symbol.to_owned(),
-        type_id: [symbol.as_bytes()[0]; 16],
-        form: Form::Range(1),
-        parameters: ParameterLayout { size, align: if size == 0 { 1 } else { 8 } },
-        type_name: format!("test::{symbol}"),
         location: location.clone(),
-        launch: None,
-        requirements: Vec::new(),
-        aspects: Vec::new(),
-        unstated: Vec::new(),
         may_panic,
         may_print,
-        is_paired: false,
-        has_unbounded_stack: false,
-        groups: oxisycl_image::GroupNeeds::default(),
-        library: Vec::new(),
-        arguments: Vec::new(),
-        specialized: Vec::new(),
+        ..KernelEntry::new(
+            symbol,
+            [symbol.as_bytes()[0]; 16],
+            Form::Range(1),
+            ParameterLayout { size, align: if size == 0 { 1 } else { 8 } },
+            format!("test::{symbol}"),
+        )
     };
     let site = |text: &str| PanicSite {
         location: Some(location.clone()),

@@ -9,24 +9,14 @@ use crate::{
 
 fn kernel(symbol: &str, type_id: u8, form: Form) -> KernelEntry {
     KernelEntry {
-        symbol: symbol.to_owned(),
-        type_id: [type_id; 16],
-        form,
-        parameters: ParameterLayout { size: 48, align: 16 },
-        type_name: format!("app::{symbol}::{{{{closure}}}}"),
         location: SourceLocation { file: "src/häuser.rs".to_owned(), line: 7, column: 31 },
-        launch: None,
-        requirements: Vec::new(),
-        aspects: Vec::new(),
-        unstated: Vec::new(),
-        library: Vec::new(),
-        arguments: Vec::new(),
-        specialized: Vec::new(),
-        may_panic: false,
-        may_print: false,
-        is_paired: false,
-        has_unbounded_stack: false,
-        groups: GroupNeeds::default(),
+        ..KernelEntry::new(
+            symbol,
+            [type_id; 16],
+            form,
+            ParameterLayout { size: 48, align: 16 },
+            format!("app::{symbol}::{{{{closure}}}}"),
+        )
     }
 }
 

@@ -60,24 +60,14 @@ pub(crate) fn dearest() -> Vec<(Vec<u8>, Kind)> {
         code: Vec::new(),
     };
     let kernel = |number: usize| KernelEntry {
-        symbol: format!("k{number}"),
-        type_id: (number as u128).to_le_bytes(),
-        form: Form::Single,
-        parameters: ParameterLayout { size: 0, align: 1 },
-        type_name: String::new(),
         location: SourceLocation { file: String::new(), line: 0, column: 0 },
-        launch: None,
-        requirements: Vec::new(),
-        aspects: Vec::new(),
-        unstated: Vec::new(),
-        library: Vec::new(),
-        arguments: Vec::new(),
-        specialized: Vec::new(),
-        may_panic: false,
-        may_print: false,
-        is_paired: false,
-        has_unbounded_stack: false,
-        groups: GroupNeeds::default(),
+        ..KernelEntry::new(
+            format!("k{number}"),
+            (number as u128).to_le_bytes(),
+            Form::Single,
+            ParameterLayout { size: 0, align: 1 },
+            "",
+        )
     };
     let unsupported = |number: usize| UnsupportedKernel {
         type_id: (number as u128).to_le_bytes(),

@@ -102,26 +102,13 @@ fn descriptor<K: 'static>(name: &'static str) -> KernelDescriptor {
 /// The device's half of the same kernel.
 fn entry_of<K: 'static>(symbol: &str) -> KernelEntry {
     let descriptor = descriptor::<K>("");
-    KernelEntry {
-        symbol: symbol.to_owned(),
-        type_id: KernelKey::new(descriptor.id.type_id, descriptor.id.form).type_id,
-        form: descriptor.id.form,
-        parameters: descriptor.parameters,
-        type_name: descriptor.type_name.to_owned(),
-        location: SourceLocation { file: String::new(), line: 1, column: 1 },
-        launch: None,
-        requirements: Vec::new(),
-        aspects: Vec::new(),
-        unstated: Vec::new(),
-        library: Vec::new(),
-        arguments: Vec::new(),
-        specialized: Vec::new(),
-        may_panic: false,
-        may_print: false,
-        is_paired: false,
-        has_unbounded_stack: false,
-        groups: oxisycl_image::GroupNeeds::default(),
-    }
+    KernelEntry::new(
+        symbol,
+        KernelKey::new(descriptor.id.type_id, descriptor.id.form).type_id,
+        descriptor.id.form,
+        descriptor.parameters,
+        descriptor.type_name,
+    )
 }
 
 fn image(target: ImageTarget, kernels: Vec<KernelEntry>) -> DeviceImage {

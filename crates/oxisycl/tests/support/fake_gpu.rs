@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use oxisycl::prelude::*;
 use oxisycl_image::{
-    Argument, DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, SpecializedLoad,
-    encode_bundle,
+    Argument, DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SpecializedLoad, encode_bundle,
 };
 use oxisycl_runtime::program::{__oxisycl_register_images, KernelKey};
 
@@ -64,24 +63,15 @@ pub(crate) fn register<B: 'static>(symbol: &str, remark: &str, name: &str, argum
         "{remark}\n.version 7.0\n.target sm_70\n.address_size 64\n.visible .entry {symbol}(.param .b8 launch[104])\n"
     );
     let entry = KernelEntry {
-        symbol: symbol.to_owned(),
-        type_id: KernelKey::new(TypeId::of::<B>(), form).type_id,
-        form,
-        parameters: ParameterLayout { size: size_of::<B>(), align: align_of::<B>() },
-        type_name: name.to_owned(),
-        location: SourceLocation { file: String::new(), line: 1, column: 1 },
-        launch: None,
-        requirements: Vec::new(),
-        aspects: Vec::new(),
-        unstated: Vec::new(),
-        library: Vec::new(),
         arguments,
         specialized: SpecializedLoad::find(code.as_bytes()),
-        may_panic: false,
-        may_print: false,
-        is_paired: false,
-        has_unbounded_stack: false,
-        groups: oxisycl_image::GroupNeeds::default(),
+        ..KernelEntry::new(
+            symbol,
+            KernelKey::new(TypeId::of::<B>(), form).type_id,
+            form,
+            ParameterLayout { size: size_of::<B>(), align: align_of::<B>() },
+            name,
+        )
     };
     let image = DeviceImage {
         target: ImageTarget::Ptx { sm: 70 },

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
-use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, encode_bundle};
+use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, encode_bundle};
 use oxisycl_runtime::program::{__oxisycl_register_images, __oxisycl_unregister_images, KernelKey};
 
 /// Bytes that are registered until this is dropped.
@@ -38,26 +38,13 @@ impl Drop for Registered {
 }
 
 pub(crate) fn entry<K: 'static>(form: Form) -> KernelEntry {
-    KernelEntry {
-        symbol: "kernel".to_owned(),
-        type_id: KernelKey::new(TypeId::of::<K>(), form).type_id,
+    KernelEntry::new(
+        "kernel",
+        KernelKey::new(TypeId::of::<K>(), form).type_id,
         form,
-        parameters: ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
-        type_name: type_name::<K>().to_owned(),
-        location: SourceLocation { file: String::new(), line: 1, column: 1 },
-        launch: None,
-        requirements: Vec::new(),
-        aspects: Vec::new(),
-        unstated: Vec::new(),
-        library: Vec::new(),
-        arguments: Vec::new(),
-        specialized: Vec::new(),
-        may_panic: false,
-        may_print: false,
-        is_paired: false,
-        has_unbounded_stack: false,
-        groups: oxisycl_image::GroupNeeds::default(),
-    }
+        ParameterLayout { size: size_of::<K>(), align: align_of::<K>() },
+        type_name::<K>(),
+    )
 }
 
 pub(crate) fn image(kernels: Vec<KernelEntry>) -> DeviceImage {
