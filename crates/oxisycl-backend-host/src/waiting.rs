@@ -106,7 +106,7 @@ struct Waiting {
 /// The state of a group, made when its first work-item waits.
 ///
 /// # Safety
-/// As [`HostWaiting::wait`]. The result is used no longer than until the next `finish` or `abandon`.
+/// The contract of [`HostWaiting::wait`]. The result is used no longer than until the next `finish` or `abandon`.
 unsafe fn waiting_of<'w>(group: &HostGroup<'_>, item: usize) -> &'w Waiting {
     if group.waiting.get().is_null() {
         let other = || WaitingItem {

@@ -194,7 +194,7 @@ pub unsafe trait Inside<'k>: Copy {}
 /// A token of one work-item. What atomic operations need. Implemented by this crate only.
 ///
 /// # Safety
-/// As [`Inside`]; the token belongs to one work-item.
+/// What [`Inside`] asks. The token belongs to one work-item.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the token of one work-item",
     note = "pass the argument of the kernel: an `Item` or a `Single`"

@@ -70,7 +70,7 @@ pub(super) fn fold<T: Copy, O: Operator<T>>(values: &[T], operator: &O) -> T {
     fold_of(values.len(), |i| values[i], operator)
 }
 
-/// As [`fold`], of `n` values.
+/// The last value of the scan of `n` values, which are computed one by one, in native code.
 pub(super) fn fold_of<T: Copy, O: Operator<T>>(n: usize, value: impl Fn(usize) -> T, operator: &O) -> T {
     let mut left = None;
     let mut start = 0;

@@ -107,7 +107,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         self.exclusive(values, &operator, move |before| before.unwrap_or(identity))
     }
 
-    /// As [`exclusive_scan`](Self::exclusive_scan), with `first` before all values. The result has them alone.
+    /// Gives each work-item `first` and the values of all work-items before its own. Returns all values together, without `first`.
     #[inline(always)]
     #[track_caller]
     pub fn exclusive_scan_from<T, O>(&mut self, values: &mut PrivateValues<'_, T>, first: T, operator: O) -> T

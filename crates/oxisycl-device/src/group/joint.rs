@@ -172,8 +172,9 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         );
     }
 
-    /// As [`joint_inclusive_scan`](Self::joint_inclusive_scan), without the element of the index itself, and with `first` before all elements (SYCL 2020
-    /// `joint_exclusive_scan`).
+    /// Puts into each of `results` first `first` and then the elements of a tile or a slice before its index (SYCL 2020 `joint_exclusive_scan`).
+    ///
+    /// Pieces are scanned, and come one after the other, as in [`joint_inclusive_scan`](Self::joint_inclusive_scan).
     ///
     /// # Panics
     /// If there are fewer results than elements.

@@ -81,7 +81,7 @@ impl Members {
     /// The value of the lane `distance` places before; the own one if there is none.
     ///
     /// # Safety
-    /// As [`shuffle`](Self::shuffle).
+    /// All members call it from the same place, in device code that has shuffles.
     #[inline(always)]
     unsafe fn shuffle_up<T: DeviceCopyable + AnyBits>(self, value: T, distance: u32) -> T {
         // SAFETY: by the contract of this function.
@@ -91,7 +91,7 @@ impl Members {
     /// The members for which it holds.
     ///
     /// # Safety
-    /// As [`shuffle`](Self::shuffle).
+    /// All members call it from the same place, in device code that has shuffles.
     #[inline(always)]
     pub(super) unsafe fn ballot(self, holds: bool) -> u32 {
         // SAFETY: by the contract of this function.
@@ -102,7 +102,7 @@ impl Members {
     /// keeps its value.
     ///
     /// # Safety
-    /// As [`shuffle`](Self::shuffle).
+    /// All members call it from the same place, in device code that has shuffles.
     #[inline(always)]
     pub(super) unsafe fn scan<T, O, const W: usize>(self, value: T, own: u32, n: u32, operator: &O) -> T
     where

@@ -234,7 +234,7 @@ impl<P> PrivateValues<'_, P> {
         self.len
     }
 
-    /// As [`first_mut`](Self::first_mut).
+    /// The value of the first work-item; on a device that of the calling one.
     #[inline(always)]
     pub(super) fn first(&self) -> *const P {
         if builtin::is_device_code() { self.own.as_ptr() } else { self.first }

@@ -318,7 +318,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
     /// The group once more, for one of its work-items.
     ///
     /// # Safety
-    /// As [`new`](Self::new).
+    /// What [`new`](Self::new) asks, for as long as either exists.
     #[inline(always)]
     pub(super) unsafe fn again(&self) -> Self {
         // SAFETY: by the contract of this function.

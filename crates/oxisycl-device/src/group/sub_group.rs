@@ -139,7 +139,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>, const W: usize> SubGroups<'_, '
         self.exclusive(values, &operator, |before| before.unwrap_or(identity));
     }
 
-    /// As [`exclusive_scan`](Self::exclusive_scan), with `first` before the values of each sub-group.
+    /// Gives each work-item `first` and the values of its sub-group before its own.
     #[inline(always)]
     pub fn exclusive_scan_from<T, O>(&mut self, values: &mut PrivateValues<'_, T>, first: T, operator: O)
     where
@@ -216,7 +216,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>, const W: usize> SubGroups<'_, '
         self.vote(holds, votes, |bits, _| bits);
     }
 
-    /// As [`ballot`](Self::ballot), in place: it holds where the number is not zero.
+    /// Puts in the place of each vote a number with a bit for each vote of its sub-group. A bit is set where the vote is not zero.
     #[inline(always)]
     pub(super) fn ballot_of(&mut self, votes: &mut PrivateValues<'_, u64>) {
         if builtin::is_device_code() {

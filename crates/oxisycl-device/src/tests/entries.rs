@@ -77,7 +77,7 @@ fn an_empty_chunk_runs_nothing() {
 }
 
 /// # Safety
-/// As [`range_entry`], with a live kernel.
+/// The contract of [`range_entry`], for a live kernel.
 unsafe fn run<const D: usize, K: Fn(Item<'_, D>) + Copy>(kernel: &K, launch: &LaunchRange, chunk: &HostChunk) {
     // SAFETY: the caller's contract.
     unsafe { range_entry::<K, D>(std::ptr::from_ref(kernel).cast(), launch, chunk) }

@@ -48,7 +48,7 @@ impl<T: VectorElement<N>, const N: usize> Vector<T, N> {
         }
     }
 
-    /// As [`load`](Self::load), from cells: the elements that a work-item has of an accessor that writes.
+    /// Reads the elements from `offset * N` on, of cells: the elements that a work-item has of an accessor that writes.
     ///
     /// # Panics
     /// The slice ends before the last of them. The message has the offset and the length of the slice.
@@ -61,7 +61,7 @@ impl<T: VectorElement<N>, const N: usize> Vector<T, N> {
         }
     }
 
-    /// As [`store`](Self::store), to cells: the elements that a work-item has of an accessor that writes.
+    /// Writes the elements from `offset * N` on, to cells: the elements that a work-item has of an accessor that writes.
     ///
     /// # Panics
     /// The slice ends before the last of them. The message has the offset and the length of the slice.

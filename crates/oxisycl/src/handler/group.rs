@@ -108,7 +108,7 @@ impl<'cg> Handler<'cg> {
         describe(&GroupForm::<F, D>::NEW, Form::Group(D as u8), self.name, location)
     }
 
-    /// As [`push_groups`](Self::push_groups), for a kernel that has been described.
+    /// Adds a launch of either kind, of a kernel that has been described. [`push_groups`](Self::push_groups) says what the ranges are.
     pub(super) fn push_described<F: GroupKind<D, Kernel: Send + Sync>, const D: usize>(
         &mut self,
         descriptor: &KernelDescriptor,

@@ -53,7 +53,7 @@ impl<'cg> Handler<'cg> {
         self.reduce_at(range.into(), into, Location::caller(), kernel)
     }
 
-    /// As [`parallel_reduce`](Self::parallel_reduce), for a launch that the user wrote at `location`.
+    /// Runs a reduction over a range, for a launch that the user wrote at `location`.
     pub(crate) fn reduce_at<const D: usize, R, K>(
         &mut self,
         range: Range<D>,

@@ -21,7 +21,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     /// Runs an algorithm of the group. Gives what it leaves in the place of the calling work-item, and its result.
     ///
     /// # Safety
-    /// As [`unchecked`](Self::unchecked).
+    /// All work-items of the group come here, as [`unchecked`](Self::unchecked) asks.
     #[inline(always)]
     unsafe fn run<T>(
         &mut self,
@@ -106,7 +106,7 @@ fn prove<const PROVED: bool>() {
 
 impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const PROVED: bool> NdGroup<'a, 'wi, 'cg, D, S, PROVED> {
     /// # Safety
-    /// As [`NdItem::unchecked`] for each call of a method, if it is not proved.
+    /// All work-items of the group come to each call of a method, as [`NdItem::unchecked`] asks, if that is not proved.
     #[inline(always)]
     pub(super) unsafe fn new(item: &'a mut NdItem<'wi, 'cg, D, S>) -> Self {
         Self { item }
@@ -222,7 +222,7 @@ impl<'a, 'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const PROVED: bool> NdGroup
         self.run(value, |group, values| group.exclusive_scan(values, operator)).0
     }
 
-    /// As [`exclusive_scan`](Self::exclusive_scan), with `first` before all values, which is the same for all work-items.
+    /// `first`, which is the same for all work-items, and the values of all work-items before the calling one.
     #[inline(always)]
     #[track_caller]
     pub fn exclusive_scan_from<T, O>(&mut self, value: T, first: T, operator: O) -> T

@@ -171,7 +171,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
         unsafe { NdGroup::new(self) }
     }
 
-    /// As [`group`](Self::group), without a proof: for kernels in which work-items come together in a way that the compiler does not see.
+    /// The group without a proof: for kernels in which work-items come together in a way that the compiler does not see.
     ///
     /// ```
     /// use oxisycl::group::Local;
@@ -209,7 +209,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     /// Waits for the group.
     ///
     /// # Safety
-    /// As [`unchecked`](Self::unchecked).
+    /// All work-items of the group come here, as [`unchecked`](Self::unchecked) asks.
     #[inline(always)]
     unsafe fn wait(&mut self, place: &'static Location<'static>) {
         if builtin::is_device_code() {
