@@ -1,7 +1,7 @@
 //! Random nests of arguments, as types.
 //!
-//! A nest has plain data, aligned structs, values without a size, and owners of memory of the host, in tuples, arrays and options. Most nests take
-//! less than 900 bytes of a kernel's argument block.
+//! A nest has plain data, aligned structs, values without a size, and owners of memory of the host. They are in tuples, arrays, options and derived
+//! types. Most nests take less than 900 bytes of a kernel's argument block.
 
 use super::Random;
 
@@ -60,9 +60,13 @@ fn tuple(random: &mut Random, fields: usize, depth: usize) -> String {
 
 fn part(random: &mut Random, depth: usize) -> String {
     if depth < DEEPEST && random.percent(45) {
-        return match random.below(4) {
+        return match random.below(6) {
             0 => format!("[{}; {}]", part(random, depth + 1), random.pick(&[0, 1, 2, 3, 5])),
             1 => format!("Option<{}>", part(random, depth + 1)),
+            2 | 3 => {
+                let derived = random.pick(&["Both", "Either"]);
+                format!("{derived}<{}, {}>", part(random, depth + 1), part(random, depth + 1))
+            }
             _ => {
                 let fields = 1 + random.below(3);
                 tuple(random, fields, depth + 1)
@@ -84,7 +88,9 @@ mod tests {
     fn nests_are_of_their_seeds() {
         assert_eq!(nest(7), nest(7));
         let all: String = (0..200).map(nest).collect();
-        for part in PLAIN.iter().chain(&OWNERS).chain(&["Option<(", "[[", "((", "; 0]", "PhantomData"]) {
+        for part in
+            PLAIN.iter().chain(&OWNERS).chain(&["Option<(", "[[", "((", "; 0]", "PhantomData", "Both<", "Either<"])
+        {
             assert!(all.contains(part), "{part}");
         }
     }

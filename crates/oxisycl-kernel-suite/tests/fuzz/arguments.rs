@@ -110,6 +110,21 @@ pub(crate) struct Pair<A, B> {
     b: B,
 }
 
+/// Two arguments, one after the other.
+#[derive(KernelArg)]
+pub(crate) struct Both<A, B> {
+    first: A,
+    second: B,
+}
+
+/// One of two arguments, or none.
+#[derive(KernelArg)]
+pub(crate) enum Either<A, B> {
+    Neither,
+    Left(A),
+    Right { value: B, more: u16 },
+}
+
 impl Choice {
     fn bits(self) -> [u64; 3] {
         match self {
@@ -129,6 +144,54 @@ impl<A: Digested, B: Digested> Digested for Pair<A, B> {
 impl<A: Random + DeviceCopyable, B: Random + DeviceCopyable> Random for Pair<A, B> {
     fn random(next: &mut dyn FnMut() -> u64) -> Self {
         Self { a: A::random(next), b: B::random(next) }
+    }
+}
+
+macro_rules! derived {
+    ($($both:ty, $either:ty;)*) => { $(
+        impl<A: Digested, B: Digested> Digested for $both {
+            fn digest(&self, into: &mut Digest) {
+                self.first.digest(into);
+                self.second.digest(into);
+            }
+        }
+        impl<A: Digested, B: Digested> Digested for $either {
+            fn digest(&self, into: &mut Digest) {
+                match self {
+                    Self::Neither => into.add(3),
+                    Self::Left(value) => {
+                        into.add(5);
+                        value.digest(into);
+                    }
+                    Self::Right { value, more } => {
+                        into.add(7);
+                        value.digest(into);
+                        more.digest(into);
+                    }
+                }
+            }
+        }
+    )* };
+}
+
+// On the host, and as kernels get them.
+derived! {
+    Both<A, B>, Either<A, B>;
+    BothOnDevice<A, B>, EitherOnDevice<'_, A, B>;
+}
+
+impl<A: Random, B: Random> Random for Both<A, B> {
+    fn random(next: &mut dyn FnMut() -> u64) -> Self {
+        Self { first: A::random(next), second: B::random(next) }
+    }
+}
+impl<A: Random, B: Random> Random for Either<A, B> {
+    fn random(next: &mut dyn FnMut() -> u64) -> Self {
+        match next() % 5 {
+            0 => Self::Neither,
+            1 | 2 => Self::Left(A::random(next)),
+            _ => Self::Right { value: B::random(next), more: next() as u16 },
+        }
     }
 }
 

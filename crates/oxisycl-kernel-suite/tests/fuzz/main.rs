@@ -47,7 +47,7 @@ mod generated {
     use std::marker::PhantomData;
     use std::sync::Arc;
 
-    use crate::arguments::{Aligned1, Aligned4, Aligned16, Aligned64, Choice, Pair};
+    use crate::arguments::{Aligned1, Aligned4, Aligned16, Aligned64, Both, Choice, Either, Pair};
     use crate::groups::{Arguments, Form, Place, Program, Shared, Tiles, Update, Vote};
     use crate::harness::{Test, scramble};
 
