@@ -10,6 +10,7 @@ use crate::support::{code, counted};
 
 tests![
     kernels_from_source_run_with_arguments_by_index,
+    a_module_of_spirv_runs_with_arguments_by_index,
     arguments_and_ranges_that_do_not_fit_are_refused_before_anything_is_enqueued,
     source_that_does_not_compile_is_a_build_error_with_the_log,
     a_kernel_from_source_is_for_its_device_and_context,
@@ -59,6 +60,55 @@ const PTX: &str = "
     ret;
 }
 ";
+
+/// The same in SPIR-V, without local memory: instructions, each with its operands. Types have the ids 1 to 7, and the
+/// global id has 8. The kernel is 9, and its parameters `x`, `y` and `a` are 10 to 12.
+const SPIRV: &[(u32, &[u32])] = &[
+    (17, &[4]),                     // OpCapability Addresses
+    (17, &[6]),                     // OpCapability Kernel
+    (17, &[11]),                    // OpCapability Int64
+    (14, &[2, 2]),                  // OpMemoryModel Physical64 OpenCL
+    (15, &[6, 9, ADD, 8]),          // OpEntryPoint Kernel %9 "add" %8
+    (71, &[8, 11, 28]),             // OpDecorate %8 BuiltIn GlobalInvocationId
+    (71, &[8, 22]),                 // OpDecorate %8 Constant
+    (19, &[1]),                     // %1 = OpTypeVoid
+    (21, &[2, 32, 0]),              // %2 = OpTypeInt 32 0
+    (21, &[3, 64, 0]),              // %3 = OpTypeInt 64 0
+    (23, &[4, 3, 3]),               // %4 = OpTypeVector %3 3
+    (32, &[5, 1, 4]),               // %5 = OpTypePointer Input %4
+    (32, &[6, 5, 2]),               // %6 = OpTypePointer CrossWorkgroup %2
+    (33, &[7, 1, 6, 6, 2]),         // %7 = OpTypeFunction %1 %6 %6 %2
+    (59, &[5, 8, 1]),               // %8 = OpVariable Input
+    (54, &[1, 9, 0, 7]),            // %9 = OpFunction
+    (55, &[6, 10]),                 // %10 = OpFunctionParameter
+    (55, &[6, 11]),                 // %11 = OpFunctionParameter
+    (55, &[2, 12]),                 // %12 = OpFunctionParameter
+    (248, &[13]),                   // OpLabel
+    (61, &[4, 14, 8]),              // %14 = OpLoad %8
+    (81, &[3, 15, 14, 0]),          // %15 = OpCompositeExtract %14 0
+    (70, &[6, 16, 10, 15]),         // %16 = OpInBoundsPtrAccessChain %10 %15
+    (61, &[2, 17, 16, ALIGNED, 4]), // %17 = OpLoad %16
+    (132, &[2, 18, 17, 12]),        // %18 = OpIMul %17 %12
+    (70, &[6, 19, 11, 15]),         // %19 = OpInBoundsPtrAccessChain %11 %15
+    (61, &[2, 20, 19, ALIGNED, 4]), // %20 = OpLoad %19
+    (128, &[2, 21, 20, 18]),        // %21 = OpIAdd %20 %18
+    (62, &[19, 21, ALIGNED, 4]),    // OpStore %19 %21
+    (253, &[]),                     // OpReturn
+    (56, &[]),                      // OpFunctionEnd
+];
+/// The kernel's name, in the bytes of a word, and the operand that says how memory is aligned.
+const ADD: u32 = u32::from_le_bytes(*b"add\0");
+const ALIGNED: u32 = 2;
+
+/// The bytes of the module.
+fn spirv() -> Vec<u8> {
+    let mut words = vec![0x0723_0203, 0x0001_0000, 0, 22, 0];
+    for (code, operands) in SPIRV {
+        words.push((operands.len() as u32 + 1) << 16 | code);
+        words.extend_from_slice(operands);
+    }
+    words.into_iter().flat_map(u32::to_le_bytes).collect()
+}
 
 /// The bundle of a text in the language that the queue's device takes, if it takes one.
 fn bundle(queue: &Queue, opencl_c: &str, ptx: &str) -> Option<oxisycl::Result<SourceBundle>> {
@@ -125,6 +175,30 @@ fn kernels_from_source_run_with_arguments_by_index(env: &Env) {
             if (64..96).contains(&i) { all + i + 36 } else { all }
         });
         assert_eq!(y.to_vec().unwrap(), expected.collect::<Vec<_>>());
+    }
+}
+
+fn a_module_of_spirv_runs_with_arguments_by_index(env: &Env) {
+    if env.device().backend() != BackendKind::OpenCl {
+        return;
+    }
+    for queue in [env.queue(), env.in_order_queue()] {
+        // SAFETY: the module is that of above.
+        let load = |module: &[u8]| unsafe { SourceBundle::from_spirv(queue.context(), queue.device(), module) };
+        let add = load(&spirv()).unwrap().kernel("add").unwrap();
+        let x = Buffer::from_vec((0..1024u32).collect()).unwrap();
+        let y = Buffer::from_vec(vec![1u32; 1024]).unwrap();
+        for a in 1..4u32 {
+            let launched = queue.submit(|cg| {
+                let (x, y) = (cg.access(&x, Read), cg.access(&y, ReadWrite));
+                // SAFETY: the kernel uses 1024 elements of both.
+                unsafe { cg.launch_raw(&add, range(1024, 32), arguments![x, y, a]) }
+            });
+            launched.unwrap();
+        }
+        assert!(y.to_vec().unwrap().into_iter().eq((0..1024).map(|i| 1 + 6 * i)));
+        // Not a part of it with whole words: Intel's driver ends the process there.
+        assert_eq!(code(load(&spirv()[..7])), ErrorCode::Build);
     }
 }
 
