@@ -4,11 +4,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{self, Poll};
 
+use oxisycl_device::argument::{Deconstruct, KernelArg, Value};
 use oxisycl_device::operator::Identity;
-use oxisycl_device::{AnyBits, DeviceCopyable};
+use oxisycl_device::{AnyBits, Captured, DeviceCopyable, Item};
+use oxisycl_runtime::graph::forbid_blocking;
+use oxisycl_types::Range;
 
 use crate::handler::Handler;
-use crate::reduction::reduction;
+use crate::reduction::{Reducer, WithIdentity, reduction};
 use crate::{Accessor, Buffer, Event, HostCopy, Queue, Read, Result, Write};
 
 /// A value that a reduction makes. It stays on the device, for other commands to use, until [`get`](Self::get) or `.await` asks for it.
@@ -157,6 +160,50 @@ impl Queue {
                 result.combine(transform(elements.get(item)))
             })
         })?;
+        Ok(Reduced { value, event, queue: self.clone(), copy: None })
+    }
+
+    /// Combines what a kernel gives to its reducer, which runs once for each id of `range` and gets `arguments`, such as buffers. See
+    /// [`argument`](crate::argument).
+    ///
+    /// Errors: as those of [`Handler::parallel_reduce_with`] and of [`submit`](Self::submit).
+    ///
+    /// ```
+    /// use oxisycl::operator::Sum;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let (x, y) = (Buffer::from_vec(vec![1.0f64, 2.0])?, Buffer::from_vec(vec![3.0f64, 4.0])?);
+    /// let queue = Queue::default()?;
+    /// let product = queue.parallel_reduce_with(2, Sum, (x.read(), y.read()), |item, sum, (x, y)| *sum += x.get(item) * y.get(item))?;
+    /// assert_eq!(product.get()?, 11.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn parallel_reduce_with<T, const D: usize, O, A, K>(
+        &self,
+        range: impl Into<Range<D>>,
+        operator: O,
+        arguments: A,
+        kernel: K,
+    ) -> Result<Reduced<T>>
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Identity<T> + 'static,
+        A: KernelArg + for<'cg> Deconstruct<Handler<'cg>>,
+        K: for<'wi> Fn(Item<'wi, D>, &'wi mut Reducer<T, WithIdentity<O>>, Value<'wi, A>)
+            + Captured
+            + Send
+            + Sync
+            + 'static,
+    {
+        forbid_blocking("submit")?;
+        let value = Buffer::uninit(1)?;
+        let mut handler = Handler::new(self);
+        let into = reduction(handler.access(&value, Write.no_init()), operator);
+        handler.parallel_reduce_with(range, into, arguments, kernel)?;
+        let event = Event::new(handler.submit()?);
         Ok(Reduced { value, event, queue: self.clone(), copy: None })
     }
 }

@@ -29,6 +29,7 @@ tests![
     accesses_are_checked_as_those_of_the_group,
     groups_get_arguments,
     reductions_get_arguments,
+    reductions_without_a_group_get_arguments,
     named_kernels_are_arguments,
     captures_come_before_arguments,
 ];
@@ -417,4 +418,29 @@ fn reductions_get_arguments(env: &Env) {
     let value = |i: u64| 3 + i * if i.is_multiple_of(2) { 1 } else { 10 };
     assert_eq!(sum.to_vec().unwrap(), [(0..n as u64).map(value).sum::<u64>()]);
     assert_eq!(largest.to_vec().unwrap(), [(0..n as u64).map(value).max().unwrap()]);
+}
+
+fn reductions_without_a_group_get_arguments(env: &Env) {
+    let queue = env.queue();
+    let (n, m) = (200, 50);
+    let (x, y) =
+        (Buffer::from_vec_nd((0..(n * m) as u64).collect(), [n, m]).unwrap(), Buffer::from_vec(vec![0u32; m]).unwrap());
+    let arguments = (x.read(), vec![1u64, 10], 3u64, y.write());
+    let sum = queue.parallel_reduce_with([n, m], Sum, arguments, |item, sum, (x, weights, base, _)| {
+        *sum += base + x.get(item) * weights[item.id()[1] % 2];
+    });
+    let value = |i: u64| 3 + i * if i.is_multiple_of(2) { 1 } else { 10 };
+    let sum = sum.unwrap();
+    assert_eq!(sum.get().unwrap(), (0..(n * m) as u64).map(value).sum::<u64>());
+    // What it gives is a buffer for others, and of no ids the identity.
+    let both = queue.parallel_reduce_with(1, Max, (sum.buffer().read(), 7u64), |item, most, (sum, other)| {
+        most.combine(sum.get(item));
+        most.combine(other);
+    });
+    assert_eq!(both.unwrap().get().unwrap(), sum.get().unwrap());
+    let none = queue.parallel_reduce_with(0, Sum, x.read(), |_, sum, _| *sum += 1u64);
+    assert_eq!(none.unwrap().get().unwrap(), 0);
+    // Two uses of a buffer that do not go together: nothing runs.
+    let refused = queue.parallel_reduce_with(1, Sum, (y.write(), y.read()), |_, sum, _| *sum += 1u64);
+    assert_eq!(code(refused.map(drop)), ErrorCode::Accessor);
 }
