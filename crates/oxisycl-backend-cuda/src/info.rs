@@ -132,6 +132,7 @@ pub(crate) fn device_info(driver: &Driver, device: RawDevice, facts: &Facts) -> 
         peer_memories: Vec::new(),
         // The driver keeps what it has compiled, in a cache of its own.
         binary_key: None,
+        load_waits: true,
         device_type: DeviceType::Gpu,
         name: facts.name.clone(),
         vendor: "NVIDIA Corporation".to_owned(),

@@ -115,6 +115,7 @@ pub(crate) fn host_info(processor: &Processor, compute_units: usize) -> DeviceIn
         memory: MemoryInfo::HOST,
         peer_memories: Vec::new(),
         binary_key: None,
+        load_waits: false,
         device_type: DeviceType::Cpu,
         name: processor.name.clone(),
         vendor: processor.vendor.clone(),

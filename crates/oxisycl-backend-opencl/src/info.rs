@@ -222,6 +222,7 @@ pub(crate) fn device_info(
         memory: MemoryInfo::unique(),
         peer_memories: Vec::new(),
         binary_key: None,
+        load_waits: false,
         device_type: device_type(device),
         // Other backends have devices for the same processors, with the same names.
         name: format!("{} (OpenCL)", device.text(code::DEVICE_NAME)),

@@ -58,6 +58,7 @@ pub struct RecordingConfig {
     mode: CompletionMode,
     image_targets: Vec<ImageTarget>,
     binary_key: Option<String>,
+    load_waits: bool,
     lacking: Vec<Aspect>,
     waits_for_own_device_only: bool,
     traits: QueueTraits,
@@ -83,6 +84,7 @@ impl RecordingConfig {
             mode: CompletionMode::Manual,
             image_targets: Vec::new(),
             binary_key: None,
+            load_waits: false,
             lacking: Vec::new(),
             waits_for_own_device_only: false,
             traits: QueueTraits::default(),
@@ -145,6 +147,14 @@ impl RecordingConfig {
         self
     }
 
+    /// The devices beside the host device would wait for running kernels when they load an image ([`DeviceInfo::load_waits`]). To
+    /// load one while a kernel, a fill or a native command of the device is pending is a violation. So is to issue one meanwhile.
+    #[must_use]
+    pub fn with_waiting_loads(mut self) -> Self {
+        self.load_waits = true;
+        self
+    }
+
     /// The devices beside the host device lack an aspect.
     #[must_use]
     pub fn without(mut self, aspect: Aspect) -> Self {
@@ -181,6 +191,7 @@ impl RecordingBackend {
                 info.aspects.retain(|aspect| !config.lacking.contains(aspect));
                 info.image_targets.clone_from(&config.image_targets);
                 info.binary_key.clone_from(&config.binary_key);
+                info.load_waits = config.load_waits;
             }
             info
         };
@@ -257,6 +268,7 @@ unsafe impl Device for RecordingDevice {
         if let Some(binary) = binary {
             self.shared.images.check_binary(image, binary)?;
         }
+        let _loading = self.info.load_waits.then(|| self.shared.begin_load(self.index));
         self.shared.images.load(self.index, image, binary.is_some(), self.info.binary_key.is_some())
     }
 }

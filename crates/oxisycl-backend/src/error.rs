@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use oxisycl_types::BUFFER_AT;
+use oxisycl_types::{BUFFER_AT, ErrorCode};
 
 use crate::UsmKind;
 
@@ -173,12 +173,19 @@ pub enum FailureKind {
     Dependency(CommandFailure),
     /// The device failed.
     Device(BackendError),
+    /// What a kernel's launch is refused for that was found out after it was submitted, when its code was loaded.
+    Refused {
+        /// SYCL's category of the error.
+        code: ErrorCode,
+        /// The error's text, which names kernel and device.
+        message: String,
+    },
 }
 
 impl CommandFailure {
     /// A failure of `command` on `device`.
     pub fn new(command: impl fmt::Display, device: impl Into<String>, kind: FailureKind) -> Self {
-        let has_run = !matches!(kind, FailureKind::Dependency(_));
+        let has_run = !matches!(kind, FailureKind::Dependency(_) | FailureKind::Refused { .. });
         Self(Arc::new(Failure {
             command: command.to_string(),
             device: device.into(),
@@ -259,6 +266,9 @@ impl CommandFailure {
 
 impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let FailureKind::Refused { message, .. } = &self.0.kind {
+            return f.write_str(message);
+        }
         write!(f, "{} on device \"{}\"", self.0.command, self.0.device)?;
         match &self.0.kind {
             FailureKind::Panic { message, location, item } => {
@@ -276,6 +286,7 @@ impl fmt::Display for CommandFailure {
             }
             FailureKind::Dependency(_) => f.write_str(" did not run because a command it depends on failed"),
             FailureKind::Device(error) => write!(f, " failed: {error}"),
+            FailureKind::Refused { .. } => Ok(()),
         }
     }
 }
@@ -285,7 +296,7 @@ impl Error for CommandFailure {
         match &self.0.kind {
             FailureKind::Dependency(cause) => Some(cause),
             // Their text is part of this one's.
-            FailureKind::Device(_) | FailureKind::Panic { .. } => None,
+            FailureKind::Device(_) | FailureKind::Panic { .. } | FailureKind::Refused { .. } => None,
         }
     }
 }

@@ -162,6 +162,9 @@ pub struct DeviceInfo {
     /// A key of everything that a [binary](crate::Module::binary) depends on beside the image: the hardware, the driver and its version, and
     /// settings. `None` if the device's modules have no binaries.
     pub binary_key: Option<String>,
+    /// Whether the driver waits for running kernels when it [loads](crate::Device::load) code, and begins no other launch until it has. If so,
+    /// the runtime loads code only while no kernel of the device runs.
+    pub load_waits: bool,
     pub aspects: Vec<Aspect>,
     pub max_compute_units: u32,
     pub max_work_item_dimensions: u32,

@@ -92,6 +92,7 @@ impl From<&CommandFailure> for Error {
     fn from(failure: &CommandFailure) -> Self {
         let code = match failure.root().kind() {
             FailureKind::Device(error) => backend_code(error),
+            FailureKind::Refused { code, .. } => *code,
             _ => ErrorCode::Kernel,
         };
         match failure.kind() {

@@ -32,10 +32,9 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use oxisycl_backend::LoadedKernel;
 use oxisycl_image::{ImageTarget, KernelDescriptor};
 use oxisycl_runtime::graph::forbid_blocking;
-use oxisycl_runtime::program::{self, BundleImage, programs};
+use oxisycl_runtime::program::{self, BundleImage, Code, programs};
 use oxisycl_types::{Aspect, ErrorCode};
 
 use crate::{Context, Device, Error, KernelId, KernelInfo, Result};
@@ -403,7 +402,7 @@ impl KernelBundle<Executable> {
     }
 
     /// The code of a kernel for a launch on `device`; `None` where that is the program's own.
-    pub(crate) fn code(&self, device: &Device, descriptor: &KernelDescriptor) -> Result<Option<Arc<dyn LoadedKernel>>> {
+    pub(crate) fn code(&self, device: &Device, descriptor: &KernelDescriptor) -> Result<Option<Code>> {
         self.check_device(device, descriptor.display_name())?;
         programs().kernel_of_bundle(&self.0.bundle, device.backend_device(), descriptor)
     }

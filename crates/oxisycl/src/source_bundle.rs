@@ -12,7 +12,7 @@ use oxisycl_backend::{
 };
 use oxisycl_device::{Accessor, DeviceCopyable, Mode};
 use oxisycl_image::StatedNeeds;
-use oxisycl_runtime::graph::forbid_blocking;
+use oxisycl_runtime::graph::{Gate, forbid_blocking, gate_of};
 use oxisycl_types::ErrorCode;
 
 use crate::usm::UsmPointer;
@@ -117,6 +117,9 @@ impl SourceBundle {
         if let Some(reason) = device.unusable() {
             return Err(Error::invalid(format!("device \"{name}\" for {what} cannot be used: {reason}")));
         }
+        let gate = gate_of(device.backend_device());
+        // A driver that waits for running kernels is asked once there is none.
+        let loading = gate.as_deref().map(Gate::begin);
         // SAFETY: by the contract of this function.
         let module = unsafe { device.backend_device().load_source(source) }.map_err(|error| match &error {
             BackendError::Driver { .. } => {
@@ -125,17 +128,24 @@ impl SourceBundle {
             }
             _ => Error::from(error),
         })?;
+        drop(loading);
         Ok(Self { context: context.clone(), device: device.clone(), module })
     }
 
     /// The kernel of this name.
     ///
+    /// On a busy NVIDIA GPU this waits until the kernels that run have ended, because the driver may load the function now.
+    ///
     /// Errors: `Invalid` if the code has none.
     pub fn kernel(&self, name: &str) -> Result<RawKernel> {
+        forbid_blocking("a kernel of a source bundle")?;
+        let gate = gate_of(self.device.backend_device());
+        let loading = gate.as_deref().map(Gate::begin);
         let kernel = self.module.kernel(name)?.ok_or_else(|| {
             let device = self.device.name();
             Error::invalid(format!("the source bundle for device \"{device}\" has no kernel \"{name}\""))
         })?;
+        drop(loading);
         Ok(RawKernel { bundle: self.clone(), name: name.to_owned(), kernel })
     }
 

@@ -21,6 +21,7 @@ const SOURCES: &[&str] = &[
     include_str!("library/graphs.rs"),
     include_str!("library/hints.rs"),
     include_str!("library/kernels.rs"),
+    include_str!("library/loads.rs"),
     include_str!("library/memory.rs"),
     include_str!("library/module.rs"),
     include_str!("library/stream.rs"),

@@ -1,23 +1,25 @@
 //! Loading images.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use oxisycl_backend::{Backend, BackendError};
+use oxisycl_backend::{Backend, BackendError, Device};
 use oxisycl_image::ImageTarget;
 
 use crate::fake::Fake;
 use crate::support::{image, in_order, issue, kernel, launch, line};
 
-fn load(fake: &Fake, change: impl FnOnce(&mut oxisycl_image::DeviceImage)) -> Result<(), BackendError> {
+fn load(device: &Arc<dyn Device>, change: impl FnOnce(&mut oxisycl_image::DeviceImage)) -> Result<(), BackendError> {
     let mut image = image();
     change(&mut image);
     // SAFETY: the fake driver runs its own kernels only.
-    unsafe { fake.device().load(&image, None) }.map(drop)
+    unsafe { device.load(&image, None) }.map(drop)
 }
 
 #[test]
 fn code_that_the_driver_refuses_comes_with_its_log() {
-    let error = load(&Fake::new(), |image| image.code = b".version 7.0\nsyntax error here".to_vec()).unwrap_err();
+    let error =
+        load(&Fake::new().device(), |image| image.code = b".version 7.0\nsyntax error here".to_vec()).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("cuModuleLoadDataEx failed with CUDA_ERROR_INVALID_PTX"), "{text}");
     assert!(text.contains("line 2; error   : Parsing error"), "{text}");
@@ -26,7 +28,7 @@ fn code_that_the_driver_refuses_comes_with_its_log() {
 #[test]
 fn an_old_driver_is_told_which_one_is_needed() {
     let fake = Fake::with(&[("version", 11_040)]);
-    let error = load(&fake, |image| image.code = b".version 8.4\n.target sm_70".to_vec()).unwrap_err();
+    let error = load(&fake.device(), |image| image.code = b".version 8.4\n.target sm_70".to_vec()).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("CUDA_ERROR_UNSUPPORTED_PTX_VERSION"), "{text}");
     let needed =
@@ -38,7 +40,7 @@ fn an_old_driver_is_told_which_one_is_needed() {
 fn an_image_for_something_else_is_not_taken() {
     for target in [ImageTarget::Ptx { sm: 100 }, ImageTarget::SpirV { major: 1, minor: 4 }] {
         let name = target.to_string();
-        let error = load(&Fake::new(), |image| image.target = target).unwrap_err();
+        let error = load(&Fake::new().device(), |image| image.target = target).unwrap_err();
         assert!(error.to_string().ends_with(&format!("does not support device images for {name}")), "{error}");
     }
 }
@@ -206,4 +208,25 @@ fn a_driver_that_does_not_tell_parameters_is_believed() {
         module.kernel("failing").is_ok()
     };
     assert!(!lookup(&Fake::new()) && lookup(&Fake::old()));
+}
+
+#[test]
+fn a_driver_whose_loads_wait_for_kernels_launches_nothing_meanwhile() {
+    let fake = Fake::with(&[("loads_wait", 1)]);
+    let device = fake.device();
+    let (gate, empty) = (kernel(&device, "gate"), kernel(&device, "empty"));
+    let (busy, other) = (in_order(&device), in_order(&device));
+    let flag = std::sync::atomic::AtomicBool::new(false);
+    let running = issue(&busy, launch(&gate, "gate", &(&raw const flag).addr(), line(1)), &[]);
+    std::thread::scope(|scope| {
+        let loading = scope.spawn(|| load(&device, |_| {}).unwrap());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let launching = scope.spawn(|| issue(&other, launch(&empty, "empty", &(), line(1)), &[]).probe.succeed());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(!loading.is_finished() && !launching.is_finished() && !running.probe.is_complete());
+        flag.store(true, Ordering::Release);
+        loading.join().unwrap();
+        launching.join().unwrap();
+    });
+    running.probe.succeed();
 }

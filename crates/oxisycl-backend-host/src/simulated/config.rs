@@ -28,6 +28,7 @@ pub struct SimulatedConfig {
     pub(crate) fp64: bool,
     pub(crate) atomic64: bool,
     pub(crate) native_kernels: bool,
+    pub(crate) waiting_loads: bool,
     pub(crate) seed: Option<u64>,
     pub(crate) faults: Vec<Fault>,
 }
@@ -48,6 +49,7 @@ impl SimulatedConfig {
             fp64: true,
             atomic64: true,
             native_kernels: true,
+            waiting_loads: false,
             seed: None,
             faults: Vec::new(),
         }
@@ -123,6 +125,14 @@ impl SimulatedConfig {
     #[must_use]
     pub fn native_kernels(mut self, enabled: bool) -> Self {
         self.native_kernels = enabled;
+        self
+    }
+
+    /// Whether they load an image only once no command runs, and begin no command until it is loaded, as NVIDIA's driver does. Only devices that
+    /// need [images](Self::native_kernels) load some.
+    #[must_use]
+    pub fn waiting_loads(mut self, enabled: bool) -> Self {
+        self.waiting_loads = enabled;
         self
     }
 

@@ -44,6 +44,11 @@ impl SimulatedControl {
         self.devices.get(device).map_or(0, |device| device.attempts.lock().count(operation))
     }
 
+    /// The number of images that the device has loaded.
+    pub fn loads(&self, device: usize) -> u64 {
+        self.devices.get(device).map_or(0, |device| device.engine.n_loads())
+    }
+
     /// The bytes in live allocations of all kinds.
     pub fn allocated_bytes(&self, device: usize) -> u64 {
         self.registry.live(device).1

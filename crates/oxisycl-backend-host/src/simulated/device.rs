@@ -67,6 +67,7 @@ pub(crate) fn simulated_info(config: &SimulatedConfig, name: String, memory: Mem
     DeviceInfo {
         backend: BackendKind::Simulated,
         image_targets: image_targets(config),
+        load_waits: config.waiting_loads,
         memory,
         device_type: config.device_type,
         half_fp_config: with(config.fp16, &host.half_fp_config),
@@ -114,6 +115,7 @@ unsafe impl Device for SimulatedDevice {
 
     unsafe fn load(&self, image: &DeviceImage, _binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {
         if self.info.image_targets.contains(&image.target) {
+            self.engine.0.load(self.info.load_waits);
             return Ok(Arc::new(SimulatedModule::new(image)));
         }
         let (device, what) = (self.info.name.clone(), format!("images for {}", image.target));

@@ -39,6 +39,12 @@ struct State {
     submitted: u64,
     has_thread: bool,
     paused: bool,
+    /// Whether a command is being executed.
+    is_executing: bool,
+    /// How many loads wait for it. No command begins meanwhile.
+    n_waiting_loads: usize,
+    /// How many images were loaded.
+    n_loads: u64,
     /// Whether all queues were dropped, so that no command can be issued any more.
     closed: bool,
 }
@@ -112,6 +118,26 @@ impl Engine {
         self.changed.notify_all();
     }
 
+    /// Counts an image that is loaded. If the load `waits`, returns once no command is being executed.
+    pub(crate) fn load(&self, waits: bool) {
+        let mut state = self.state.lock();
+        state.n_loads += 1;
+        if !waits || self.is_stale() {
+            return;
+        }
+        state.n_waiting_loads += 1;
+        while state.is_executing {
+            self.changed.wait(&mut state);
+        }
+        state.n_waiting_loads -= 1;
+        self.changed.notify_all();
+    }
+
+    /// How many images were loaded.
+    pub(crate) fn n_loads(&self) -> u64 {
+        self.state.lock().n_loads
+    }
+
     #[cfg(all(test, not(loom)))]
     pub(crate) fn has_thread(&self) -> bool {
         self.state.lock().has_thread
@@ -120,6 +146,8 @@ impl Engine {
     fn run(&self) {
         while let Some(task) = self.next() {
             self.execute(task);
+            self.state.lock().is_executing = false;
+            self.changed.notify_all();
         }
         self.state.lock().has_thread = false;
     }
@@ -128,9 +156,10 @@ impl Engine {
     fn next(&self) -> Option<Arc<HostTask>> {
         let mut state = self.state.lock();
         loop {
-            if !state.paused || state.closed {
+            if (!state.paused || state.closed) && state.n_waiting_loads == 0 {
                 let first = state.ready.iter().enumerate().min_by_key(|(_, ready)| ready.key);
                 if let Some((index, _)) = first {
+                    state.is_executing = true;
                     return Some(state.ready.swap_remove(index).task);
                 }
             }

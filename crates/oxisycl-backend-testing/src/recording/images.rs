@@ -9,7 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use oxisycl_image::{DeviceImage, encode};
 
-use super::shared::lock;
+use super::recorded::{CommandKind, CommandState, Recorded};
+use super::shared::{self, Shared, lock};
 use oxisycl_backend::{BackendError, KernelGroupLimits, KernelInfo, LoadedKernel, Module};
 
 /// An image that a device was given.
@@ -88,6 +89,43 @@ impl Images {
 
     pub(super) fn n_modules(&self) -> usize {
         self.n_modules.load(Ordering::Relaxed)
+    }
+}
+
+impl shared::State {
+    /// Notes that an image is loaded on a device while the command is pending, if that may run a kernel.
+    pub(super) fn check_not_loading(&mut self, device: usize, command: &Recorded) {
+        let may_run_kernel = matches!(command.kind, CommandKind::Kernel | CommandKind::Fill | CommandKind::Native);
+        if may_run_kernel && command.device == device && command.state == CommandState::Pending {
+            self.violations.push(format!("an image was loaded while \"{}\" was pending", command.label));
+        }
+    }
+}
+
+/// An image is being loaded as long as this exists.
+pub(super) struct Loading<'s> {
+    shared: &'s Shared,
+    device: usize,
+}
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        let loading = &mut lock(&self.shared.state).loading;
+        let position = loading.iter().position(|device| *device == self.device);
+        position.map(|position| loading.swap_remove(position));
+    }
+}
+
+impl Shared {
+    /// Notes that a device loads an image that it would wait for kernels for.
+    pub(super) fn begin_load(&self, device: usize) -> Loading<'_> {
+        let mut state = lock(&self.state);
+        for index in 0..state.entries.len() {
+            let command = state.entries[index].recorded.clone();
+            state.check_not_loading(device, &command);
+        }
+        state.loading.push(device);
+        Loading { shared: self, device }
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) fn recording_info(name: String, is_host: bool) -> DeviceInfo {
         memory,
         peer_memories: Vec::new(),
         binary_key: None,
+        load_waits: false,
         device_type,
         name,
         vendor: "OxiSYCL".to_owned(),

@@ -115,6 +115,8 @@ pub(super) struct State {
     /// Pending commands that wait for nothing.
     pub(super) ready: BTreeSet<usize>,
     pub(super) violations: Vec<String>,
+    /// The devices that are loading images, for which they would wait for kernels.
+    pub(super) loading: Vec<usize>,
 }
 
 /// One command of the record.
@@ -170,8 +172,14 @@ pub(super) enum Ending {
 impl Shared {
     pub(super) fn new(mode: CompletionMode) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let state =
-            State { mode, runs_ahead: false, entries: Vec::new(), ready: BTreeSet::new(), violations: Vec::new() };
+        let state = State {
+            mode,
+            runs_ahead: false,
+            entries: Vec::new(),
+            ready: BTreeSet::new(),
+            violations: Vec::new(),
+            loading: Vec::new(),
+        };
         Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             queues: Mutex::new(Vec::new()),
@@ -235,6 +243,9 @@ impl Shared {
                 CommandState::Failed => is_poisoned |= kind == DependencyKind::Data,
                 CommandState::Succeeded => {}
             }
+        }
+        if state.loading.contains(&device) {
+            state.check_not_loading(device, &recorded);
         }
         state.entries.push(Entry {
             recorded,

@@ -100,6 +100,8 @@ fn complete_or_defer(node: &Arc<Node>, outcome: Outcome, by: By, reported: &mut 
                     return;
                 }
                 by = By::Runtime;
+                // Before code of users runs, which may wait for what the gate holds back.
+                node.leave_gate();
                 if node.has_places() {
                     drop(inner);
                     give_back_places(node);
@@ -134,8 +136,7 @@ fn complete_or_defer(node: &Arc<Node>, outcome: Outcome, by: By, reported: &mut 
 /// The outcome of `node` when `cause`, a failed dependency, has lost data that the node needs. Without a cause this is `outcome`.
 fn outcome_with_lost_input(node: &Node, outcome: Outcome, cause: Option<CommandFailure>) -> Outcome {
     let Some(cause) = cause else { return outcome };
-    let keeps_own =
-        |failure: &CommandFailure| matches!(failure.kind(), FailureKind::Device(_) | FailureKind::Dependency(_));
+    let keeps_own = |failure: &CommandFailure| !matches!(failure.kind(), FailureKind::Panic { .. });
     if outcome.result.as_ref().is_err_and(keeps_own) {
         return outcome;
     }

@@ -156,6 +156,8 @@ pub struct Node {
     way: AtomicU8,
     /// The kinds of [places](Place) that the node holds, as bits.
     places: AtomicU8,
+    /// One more than the [phase](super::gate::Phase) in which the command has passed its device's gate; else 0.
+    pub(super) phase: AtomicU8,
     /// While delayed: the number of unresolved dependencies, plus one while they are being registered.
     pub(super) n_blockers: AtomicUsize,
     /// Whether the queue's list of delayed commands contains the node.
@@ -244,6 +246,7 @@ impl Node {
             state: AtomicU8::new(PENDING),
             way: AtomicU8::new(Way::Issue.number()),
             places: AtomicU8::new(0),
+            phase: AtomicU8::new(0),
             n_blockers: AtomicUsize::new(0),
             is_listed: AtomicBool::new(false),
             observed: AtomicBool::new(false),

@@ -12,9 +12,12 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use oxisycl_backend::Command;
 use parking_lot::Mutex;
 
+use super::gate::Phase;
 use super::node::Node;
 
 /// The kinds of places that a command may need, in the order in which they are taken.
@@ -32,6 +35,87 @@ impl Place {
     /// The kind's bit in a set of kinds.
     pub(super) const fn bit(self) -> u8 {
         1 << self as u8
+    }
+}
+
+/// Takes the places that a command needs to be issued. Returns the kind of the first one that is not free.
+#[inline]
+fn take_places(node: &Node, command: &Command) -> Option<Place> {
+    while let Some(place) = missing_place(node, command) {
+        if !node.shared.places(place).try_take() {
+            return Some(place);
+        }
+        node.set_place(place);
+    }
+    None
+}
+
+#[inline]
+fn missing_place(node: &Node, command: &Command) -> Option<Place> {
+    let is_needed = |place| match place {
+        Place::Printing => match command {
+            Command::Kernel(kernel) => kernel.code.as_ref().is_some_and(|code| code.info().may_print),
+            _ => false,
+        },
+        Place::Issued => !node.shared.places(place).are_unlimited(),
+    };
+    Place::ALL.into_iter().find(|&place| is_needed(place) && !node.has_place(place))
+}
+
+/// What keeps a command from being issued whose dependencies do not.
+pub(super) enum Obstacle {
+    /// A place of that kind is not free.
+    Place(Place),
+    /// The gate of its device is closed.
+    Gate,
+}
+
+/// Takes what a command needs to be issued. Returns the first that it has to wait for.
+#[inline]
+pub(super) fn obstacle(node: &Node, command: &Command) -> Option<Obstacle> {
+    if let Some(place) = take_places(node, command) {
+        return Some(Obstacle::Place(place));
+    }
+    let gate = node.shared.gate.as_ref()?;
+    // Copies do not keep a driver from loading code.
+    if !matches!(command, Command::Kernel(_) | Command::Fill(_) | Command::Native(_)) {
+        return None;
+    }
+    match gate.try_enter() {
+        Some(phase) => node.set_passed(phase),
+        None => return Some(Obstacle::Gate),
+    }
+    None
+}
+
+/// Queues a delayed node for what it needs. Returns true instead if it can go on, or has to ask again.
+pub(super) fn wait_for(node: &Arc<Node>, obstacle: Obstacle) -> bool {
+    match obstacle {
+        Obstacle::Place(place) => {
+            let has_place = node.shared.places(place).take_or_wait(node);
+            if has_place {
+                node.set_place(place);
+            }
+            has_place
+        }
+        Obstacle::Gate => !node.shared.gate.as_ref().is_some_and(|gate| gate.wait(node.clone())),
+    }
+}
+
+impl Node {
+    /// Records that the command has passed the gate of its device.
+    pub(super) fn set_passed(&self, phase: Phase) {
+        self.phase.store(phase as u8 + 1, Ordering::Relaxed);
+    }
+
+    /// Tells the gate of the device that the command has ended or was refused, if it has passed.
+    #[inline]
+    pub(super) fn leave_gate(&self) {
+        let Some(gate) = &self.shared.gate else { return };
+        if self.phase.load(Ordering::Relaxed) != 0 {
+            let phase = self.phase.swap(0, Ordering::Relaxed);
+            gate.leave(usize::from(phase) - 1);
+        }
     }
 }
 

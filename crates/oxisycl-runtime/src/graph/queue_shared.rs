@@ -7,6 +7,7 @@ use oxisycl_backend::{BackendError, Device, EventDomain, MAX_PRINTING, Queue, Qu
 use parking_lot::Mutex;
 
 use super::AsyncErrors;
+use super::gate::{Gate, gate_of};
 use super::node::Node;
 use super::places::{Place, Places};
 use crate::ids::{DomainId, QueueId};
@@ -35,6 +36,8 @@ pub struct QueueShared {
     pub(super) help_timeout: Duration,
     /// The delayed commands, for finding out why a wait is stuck.
     pub(super) delayed: Mutex<Delayed>,
+    /// The gate of the device, if it has one.
+    pub(super) gate: Option<Arc<Gate>>,
     /// The places of each kind.
     places: [Places; Place::ALL.len()],
 }
@@ -87,6 +90,10 @@ impl QueueShared {
         options: QueueOptions,
         errors: Arc<AsyncErrors>,
     ) -> Arc<Self> {
+        let gate = gate_of(&device);
+        if let Some(gate) = &gate {
+            gate.add(&queue);
+        }
         let QueueInfo { keeps_order, max_unfinished, event_domain, takes_native, help_timeout, .. } = queue.info();
         Arc::new(Self {
             id: QueueId::unique(),
@@ -100,6 +107,7 @@ impl QueueShared {
             takes_native,
             help_timeout,
             delayed: Mutex::default(),
+            gate,
             places: [Places::new(MAX_PRINTING), Places::new(max_unfinished)],
         })
     }

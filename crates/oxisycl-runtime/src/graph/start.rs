@@ -18,10 +18,12 @@ use smallvec::SmallVec;
 
 use super::DeferredDrops;
 use super::complete::finish;
+use super::gate::Waits;
 use super::host_task::{HostWork, drop_host_task, run_host_task};
+use super::load::Unloaded;
 use super::node::{DID_NOT_RUN, Dependency, FAILED, HANDED_OVER, Node, NodeKind, PENDING, SUCCEEDED, Waiter};
 use super::panic_place;
-use super::places::Place;
+use super::places::{Obstacle, Place, obstacle, wait_for};
 use super::queue_shared::QueueShared;
 use super::way::{self, Way};
 use crate::observe::{counters, graph_dump};
@@ -30,6 +32,8 @@ use crate::observe::{counters, graph_dump};
 pub enum Work {
     /// A command of the node's backend.
     Command(Command),
+    /// A launch whose code is being loaded.
+    Unloaded(Command, Box<Unloaded>),
     /// User code on a thread of the runtime.
     HostTask(HostWork),
     /// Notify the thread that waits for its host accessor that the access is granted.
@@ -93,7 +97,7 @@ pub unsafe fn start_command(
             }
         }
     }
-    if take_places(node, &command).is_some() {
+    if obstacle(node, &command).is_some() {
         delay(node, Work::Command(command), &dependencies);
         return Ok(());
     }
@@ -102,7 +106,7 @@ pub unsafe fn start_command(
     }
     let handed_over = hand_over(node, command, &events);
     if handed_over.is_err() {
-        give_back_places(node);
+        give_back(node);
     }
     handed_over.inspect_err(count_as_ended)
 }
@@ -137,13 +141,13 @@ pub unsafe fn start_new_command(
         }
     }
     let node = make(&command, &dependencies, open);
-    if take_places(&node, &command).is_some() {
+    if obstacle(&node, &command).is_some() {
         let dependencies = node.inner.lock().dependencies.clone();
         delay(&node, Work::Command(command), &dependencies);
         return Ok(node);
     }
     if let Err(error) = hand_over(&node, command, &events) {
-        give_back_places(&node);
+        give_back(&node);
         // A node that never was has ended, as far as counting goes.
         counters().nodes_completed.add(1);
         return Err(error);
@@ -245,28 +249,16 @@ fn hand_over(node: &Arc<Node>, command: Command, events: &[BackendDependency]) -
     Ok(())
 }
 
-/// Takes the places that a command needs to be issued. Returns the kind of the first one that is not free.
-#[inline]
-fn take_places(node: &Arc<Node>, command: &Command) -> Option<Place> {
-    while let Some(place) = missing_place(node, command) {
-        if !node.shared.places(place).try_take() {
-            return Some(place);
-        }
-        node.set_place(place);
-    }
-    None
+/// Gives back what a refused command has taken to be issued.
+fn give_back(node: &Node) {
+    node.leave_gate();
+    give_back_places(node);
 }
 
-#[inline]
-fn missing_place(node: &Node, command: &Command) -> Option<Place> {
-    let is_needed = |place| match place {
-        Place::Printing => match command {
-            Command::Kernel(kernel) => kernel.code.as_ref().is_some_and(|code| code.info().may_print),
-            _ => false,
-        },
-        Place::Issued => !node.shared.places(place).are_unlimited(),
-    };
-    Place::ALL.into_iter().find(|&place| is_needed(place) && !node.has_place(place))
+impl Waits for Node {
+    fn go_on(self: Arc<Self>) {
+        resume(vec![self]);
+    }
 }
 
 /// Gives back the places of a node whose command has ended or was refused, and resumes those that get them.
@@ -317,7 +309,8 @@ fn take_handover_waiters(waiters: &mut Vec<Waiter>) -> Vec<Arc<Node>> {
 
 /// Delays `node`: registers it with each of its blockers, so that the last one's end releases it.
 fn delay(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) {
-    let is_command = matches!(work, Work::Command(_));
+    let is_command = matches!(work, Work::Command(_) | Work::Unloaded(..));
+    let load = if let Work::Unloaded(_, unloaded) = &work { Some(unloaded.load.clone()) } else { None };
     {
         let mut inner = node.inner.lock();
         inner.work = Some(Box::new(work));
@@ -348,6 +341,13 @@ fn delay(node: &Arc<Node>, work: Work, dependencies: &[Dependency]) {
         is_listed |= matches!(waiter, Waiter::AfterCompletion(_)) || !Arc::ptr_eq(&earlier.shared, &node.shared);
         node.n_blockers.fetch_add(1, Ordering::Relaxed);
         inner.waiters.push(waiter);
+    }
+    if let Some(load) = load {
+        (is_delayed, is_listed) = (true, true);
+        node.n_blockers.fetch_add(1, Ordering::Relaxed);
+        if !load.wait(node.clone()) {
+            node.n_blockers.fetch_sub(1, Ordering::Relaxed);
+        }
     }
     if is_delayed {
         counters().delayed_commands.add(1);
@@ -405,7 +405,16 @@ fn release(node: &Arc<Node>) {
         let mut inner = node.inner.lock();
         (inner.work.take(), inner.dependencies.clone())
     };
-    let Some(work) = work else { return };
+    let Some(mut work) = work else { return };
+    if let Work::Unloaded(command, unloaded) = *work {
+        *work = match unloaded.with_code(command) {
+            Ok(command) => Work::Command(command),
+            Err(kind) => {
+                let failure = CommandFailure::new(node.label(), node.shared.device_name(), kind);
+                return delay(node, Work::Fail(failure), &dependencies);
+            }
+        };
+    }
     // How a node ends that is to fail does not depend on its dependencies any more.
     let relevant = if matches!(*work, Work::Fail(_)) { &[] } else { &dependencies[..] };
     let mut events = SmallVec::<[BackendDependency; 4]>::new();
@@ -429,9 +438,9 @@ fn release(node: &Arc<Node>) {
     }
     if let Work::Command(command) = &*work
         && node.way() == Way::Issue
-        && let Some(place) = take_places(node, command)
+        && let Some(obstacle) = obstacle(node, command)
     {
-        return wait_for_place(node, work, place);
+        return delay_behind(node, work, obstacle);
     }
     match *work {
         Work::Fail(failure) => finish(node, Outcome::refused(failure)),
@@ -446,22 +455,23 @@ fn release(node: &Arc<Node>) {
         Work::Command(command) => {
             let label = command.to_string();
             if let Err(error) = hand_over(node, command, &events) {
+                node.leave_gate();
                 let failure = CommandFailure::new(label, node.shared.device_name(), FailureKind::Device(error));
                 delay(node, Work::Fail(failure), &dependencies);
             }
         }
         Work::HostTask(work) => run_host_task(node, work),
         Work::HostAccess => grant(node),
+        Work::Unloaded(..) => unreachable!("it became a command above"),
     }
 }
 
-/// Queues the delayed node for `place`, and resumes it once it has the place.
-fn wait_for_place(node: &Arc<Node>, work: Box<Work>, place: Place) {
+/// Queues the delayed node for what it needs, and resumes it once it has that, or may ask again.
+fn delay_behind(node: &Arc<Node>, work: Box<Work>, obstacle: Obstacle) {
     counters().delayed_commands.add(1);
     node.inner.lock().work = Some(work);
     node.n_blockers.store(1, Ordering::Relaxed);
-    if node.shared.places(place).take_or_wait(node) {
-        node.set_place(place);
+    if wait_for(node, obstacle) {
         resume(vec![node.clone()]);
     }
 }

@@ -82,6 +82,8 @@ counters! {
     bytes_within_memory,
     /// Kernels submitted.
     kernels,
+    /// Images that devices have loaded, or tried to.
+    loads,
     /// Kernels that were compiled for values of specialization constants.
     specialized_kernels,
     /// Launches with values of specialization constants that ran code which is not for these values alone.

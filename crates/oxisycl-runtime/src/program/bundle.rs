@@ -18,7 +18,7 @@ use super::choose::{self, Choice, Query};
 use super::index::{Image, Index, Unit};
 use super::launches::{FoldHasher, LaunchKey};
 use super::link_unit::{self, LinkUnit};
-use super::{KernelKey, KnownKernel, Programs, query_of};
+use super::{Code, KernelKey, KnownKernel, Programs, query_of};
 use crate::{Error, Result};
 
 /// A kernel that a bundle is to have.
@@ -187,7 +187,7 @@ impl Programs {
                 let query = Query { name: &name, key, host: None, unit };
                 // One device of several may not run it.
                 let Ok(choice) = choose::choose(&bundle.index, device.as_ref(), &query) else { continue };
-                if let Err(error) = self.load_of_bundle(device, &query, &choice) {
+                if let Err(error) = self.load_of_bundle(device, &query, &choice, None) {
                     failure.get_or_insert(error);
                 }
             }
@@ -195,20 +195,28 @@ impl Programs {
         failure.map_or(Ok(()), Err)
     }
 
+    /// Loads a kernel of a bundle, for a launch of the native code `entry`; without that, also if it has to wait.
     fn load_of_bundle(
         &self,
         device: &Arc<dyn Device>,
         query: &Query<'_>,
         choice: &Choice,
-    ) -> Result<Arc<dyn LoadedKernel>> {
+        entry: Option<HostEntry>,
+    ) -> Result<Code> {
         let is_registered = |index: &Index| index.units().iter().any(|unit| unit.number == choice.number);
         if !is_registered(&self.registry.index()) {
             return Err(unloaded(device.as_ref(), query));
         }
-        let loaded = self.load_choice(device, query.name, &choice.image, choice.kernel)?;
+        let code = self.load_or_ask(device, query.name, (&choice.image, choice.kernel), entry)?;
+        let code = match (code, entry) {
+            (code, None) => Code::Ready(code.wait()?),
+            // The launch keeps the library loaded.
+            (Code::Unloaded(load), Some(_)) => return Ok(Code::Unloaded(load)),
+            (code, Some(_)) => code,
+        };
         let index = self.registry.index();
         if is_registered(&index) {
-            return Ok(loaded);
+            return Ok(code);
         }
         // It was unregistered meanwhile.
         if !index.has(&choice.image) {
@@ -227,19 +235,21 @@ impl Programs {
         bundle: &KernelBundle,
         device: &Arc<dyn Device>,
         descriptor: &KernelDescriptor,
-    ) -> Result<Option<Arc<dyn LoadedKernel>>> {
+    ) -> Result<Option<Code>> {
         let key = LaunchKey::new(device, descriptor);
         // Before anything is looked up: what is unregistered from now on must not be remembered.
         let generation = self.launches.generation();
         // An unloading that forgets after this waits for the kernel.
         if let Some(kernel) = self.launches.if_unchanged(generation, || bundle.launched(generation, &key)) {
-            return Ok(Some(kernel));
+            return Ok(Some(Code::Ready(kernel)));
         }
         let query = query_of(descriptor);
         let Some(choice) = self.find_in_bundle(bundle, device.as_ref(), &query)? else { return Ok(None) };
-        let kernel = self.load_of_bundle(device, &query, &choice)?;
-        bundle.remember(generation, key, device, &kernel);
-        Ok(Some(kernel))
+        let code = self.load_of_bundle(device, &query, &choice, Some(descriptor.host_entry))?;
+        if let Code::Ready(kernel) = &code {
+            bundle.remember(generation, key, device, kernel);
+        }
+        Ok(Some(code))
     }
 
     /// Whether a launch by the bundle finds the kernel, as far as that is known without its captures.
@@ -265,7 +275,7 @@ impl Programs {
         let unit = kernel.entry.and_then(|entry| link_unit::of(entry as *const ()));
         let query = Query { name: &kernel.name, key: kernel.key, host: None, unit };
         match self.find_in_bundle(bundle, device.as_ref(), &query)? {
-            Some(choice) => self.load_of_bundle(device, &query, &choice).map(Some),
+            Some(choice) => self.load_of_bundle(device, &query, &choice, None)?.wait().map(Some),
             None => Ok(None),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Link units register their images when they are loaded and take them back when they are unloaded (`registry`). The
 //! first launch of a kernel on a device looks its images up (`index`) and chooses the one that suits the device
-//! (`choose`). The device loads it once (`modules`). A binary of an earlier process is used where there is one
+//! (`choose`). The device loads it once (`modules`), at once or when its driver can without waiting (`loading`). A binary of an earlier process is used where there is one
 //! (`disk_cache`). Later launches only look into one table (`launches`). A kernel with specialization constants may have code
 //! for single values of them (`variants`).
 //!
@@ -12,13 +12,14 @@
 
 use std::any::TypeId;
 use std::panic::Location;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
-use oxisycl_backend::{BackendError, Device, KernelInfo, LoadedKernel};
+use oxisycl_backend::{Device, KernelInfo, LoadedKernel};
 use oxisycl_image::{Form, KernelDescriptor, SourceLocation};
 use oxisycl_types::{ErrorCode, HostEntry};
 
+use crate::graph::{Gate, Load, gate_of};
 use crate::observe::counters;
 use crate::output::report;
 use crate::{Error, Result};
@@ -31,6 +32,7 @@ mod index;
 mod launches;
 mod libraries;
 mod link_unit;
+mod loading;
 mod modules;
 mod registry;
 pub(crate) mod settings;
@@ -40,7 +42,7 @@ mod variants;
 mod tests;
 
 use choose::{HostSide, Query};
-use disk_cache::{DiskCache, EntryKey};
+use disk_cache::DiskCache;
 use index::Image;
 use launches::{LaunchKey, Launches};
 use libraries::Libraries;
@@ -51,6 +53,7 @@ use variants::{Built, Found, LookedUp, VariantTable, Variants};
 pub use bundle::{BundleImage, KernelBundle, SelectImage, WantedKernel};
 pub use libraries::LibraryHold;
 pub(crate) use link_unit::lies_in_the_program;
+pub use loading::Code;
 pub use registry::{__oxisycl_register_images, __oxisycl_unregister_images};
 pub(crate) use settings::compile_limit_from_env;
 pub(crate) use settings::disk_cache_from_env;
@@ -60,7 +63,8 @@ pub use variants::Values;
 /// The images and kernels of a process. There is one; tests make their own.
 pub struct Programs {
     registry: Registry,
-    modules: Modules,
+    /// Shared with threads that load code.
+    modules: LazyLock<Arc<Modules>>,
     launches: Launches,
     variants: VariantTable,
     libraries: Libraries,
@@ -128,7 +132,7 @@ impl Programs {
     pub const fn new() -> Self {
         Self {
             registry: Registry::new(),
-            modules: Modules::new(),
+            modules: LazyLock::new(|| Arc::new(Modules::new())),
             launches: Launches::new(),
             variants: VariantTable::new(),
             libraries: Libraries::new(),
@@ -187,6 +191,10 @@ impl Programs {
         self.launches.clear();
         images.iter().for_each(|(image, _)| self.variants.forget(image));
         registry::wait_until_unused(&kernels, &uses);
+        // What was being loaded for commands that have ended by now.
+        for (image, _) in images.iter().filter(|(_, is_registered)| !is_registered) {
+            self.modules.take_kernels(image, false, &mut Vec::new());
+        }
     }
 
     /// Keeps the library loaded that the native code of a kernel lies in, for a launch on a device that runs native code. `None` if
@@ -208,32 +216,47 @@ impl Programs {
     /// `KernelArgument` if image and program disagree on the kernel's captures. `Build` if the driver refuses the image.
     #[inline]
     pub fn kernel(&self, device: &Arc<dyn Device>, descriptor: &KernelDescriptor) -> Result<Arc<dyn LoadedKernel>> {
-        Ok(self.look_up(device, descriptor)?.0)
+        self.code(device, descriptor)?.wait()
     }
 
-    /// The code of a kernel, as by [`kernel`](Self::kernel), that is for the values of its specialization constants alone where there is such code.
+    /// The code of a kernel, as by [`kernel`](Self::kernel), or what loads it while the driver would wait for running kernels.
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel), but for what is being loaded.
+    #[inline]
+    pub fn code(&self, device: &Arc<dyn Device>, descriptor: &KernelDescriptor) -> Result<Code> {
+        Ok(match self.look_up(device, descriptor)? {
+            Lookup::Found((kernel, _)) => Code::Ready(kernel),
+            Lookup::Unloaded(load) => Code::Unloaded(load),
+        })
+    }
+
+    /// The code of a kernel, as by [`code`](Self::code), that is for the values of its specialization constants alone where there is such code.
     /// Compiles it on this thread if the values are worth it and no command is unfinished. A failure of that is reported, and no error.
     /// `check` is called before, with the limits of the code for all values. So what was compiled decides no refusal.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel), and that of `check`.
+    /// Those of [`code`](Self::code), and that of `check`.
     ///
     /// # Safety
     /// `values` has the argument block of the kernel of `descriptor`.
     #[inline]
-    pub unsafe fn kernel_for(
+    pub unsafe fn code_for(
         &self,
         device: &Arc<dyn Device>,
         descriptor: &KernelDescriptor,
         values: &Values<'_>,
         check: impl FnOnce(&KernelInfo) -> Result,
-    ) -> Result<Arc<dyn LoadedKernel>> {
-        let (kernel, variants) = self.look_up(device, descriptor)?;
+    ) -> Result<Code> {
+        let (kernel, variants) = match self.look_up(device, descriptor)? {
+            Lookup::Found(found) => found,
+            Lookup::Unloaded(load) => return Ok(Code::Unloaded(load)),
+        };
         check(kernel.info())?;
-        match variants {
-            None => Ok(kernel),
-            Some(variants) => Ok(self.variant(device, descriptor, &kernel, &variants, values)),
-        }
+        Ok(Code::Ready(match variants {
+            None => kernel,
+            Some(variants) => self.variant(device, descriptor, &kernel, &variants, values),
+        }))
     }
 
     fn variant(
@@ -245,6 +268,7 @@ impl Programs {
         values: &Values<'_>,
     ) -> Arc<dyn LoadedKernel> {
         let name = descriptor.display_name();
+        let mut late = None;
         let wanted = match variants.find(name, values) {
             Found::Ready(kernel) => return kernel,
             Found::General => None,
@@ -252,10 +276,18 @@ impl Programs {
                 let image = variants.image(&key).map(Arc::new);
                 Some((key, image))
             }
-            Found::Late(key, image) => (!self.modules.is_late(device, &image)).then_some((key, Some(image))),
+            Found::Late(key, image) => {
+                late = Some(image.clone());
+                (!self.modules.is_late(device, &image)).then_some((key, Some(image)))
+            }
         };
         if let Some((key, image)) = wanted {
             let built = image.map_or(Built::Failed, |image| self.build_variant(device, name, general, variants, image));
+            // What the driver made is kept, and asked for again.
+            let built = match (built, late) {
+                (Built::NotNow, Some(image)) => Built::Late(image),
+                (built, _) => built,
+            };
             if variants.end(&key, &built) {
                 counters().specialized_kernels.add(1);
             }
@@ -276,7 +308,14 @@ impl Programs {
         variants: &Variants,
         image: Arc<Image>,
     ) -> Built {
-        let built = self.load_choice(device, name, &image, 0);
+        // Nothing may begin meanwhile: the driver would wait for it.
+        let gate = gate_of(device);
+        let loading = gate.as_deref().map(Gate::try_begin);
+        if let Some(None) = loading {
+            return Built::NotNow;
+        }
+        let built = self.load_now(device, name, &image, 0);
+        drop(loading);
         if !self.registry.index().has(variants.origin()) {
             // It was unregistered meanwhile.
             self.modules.take_kernels(variants.origin(), false, &mut Vec::new());
@@ -309,26 +348,25 @@ impl Programs {
     }
 
     #[inline]
-    fn look_up(&self, device: &Arc<dyn Device>, descriptor: &KernelDescriptor) -> Result<LookedUp> {
+    fn look_up(&self, device: &Arc<dyn Device>, descriptor: &KernelDescriptor) -> Result<Lookup> {
         let key = LaunchKey::new(device, descriptor);
         match self.launches.get(&key) {
-            Some(found) => Ok(found),
+            Some(found) => Ok(Lookup::Found(found)),
             None => self.first_launch(device, descriptor, key),
         }
     }
 
     #[cold]
-    fn first_launch(
-        &self,
-        device: &Arc<dyn Device>,
-        descriptor: &KernelDescriptor,
-        key: LaunchKey,
-    ) -> Result<LookedUp> {
+    fn first_launch(&self, device: &Arc<dyn Device>, descriptor: &KernelDescriptor, key: LaunchKey) -> Result<Lookup> {
         // Before anything is looked up: what is unregistered from now on must not be remembered.
         let generation = self.launches.generation();
         let query = query_of(descriptor);
         let choice = choose::choose(&self.registry.index(), device.as_ref(), &query)?;
-        let loaded = self.load_choice(device, query.name, &choice.image, choice.kernel)?;
+        let entry = Some(descriptor.host_entry);
+        let loaded = match self.load_or_ask(device, query.name, (&choice.image, choice.kernel), entry)? {
+            Code::Ready(loaded) => loaded,
+            Code::Unloaded(load) => return Ok(Lookup::Unloaded(load)),
+        };
         let specializes = *self.specializes.get_or_init(|| true);
         let variants = if specializes { self.variants.of(device, &choice) } else { None };
         let image = choice.image;
@@ -338,80 +376,7 @@ impl Programs {
             self.variants.forget(&image);
             self.modules.take_kernels(&image, false, &mut Vec::new());
         }
-        Ok((loaded, variants))
-    }
-
-    /// Loads every kernel on the device that it can run, so that no launch has to. Returns how many there are; none on devices that run
-    /// the program's own code.
-    ///
-    /// # Errors
-    /// The first error that a launch would fail with: images cannot be read, the driver refuses one, or memory is
-    /// exhausted. All other kernels are loaded then.
-    pub fn load_all(&self, device: &Arc<dyn Device>) -> Result<usize> {
-        if device.info().image_targets.is_empty() {
-            return Ok(0);
-        }
-        let index = self.registry.index();
-        let mut n_loaded = 0;
-        let mut failure =
-            index.errors().next().map(|(unit, error)| choose::unreadable(unit, Some(device.as_ref()), error));
-        for (key, bundle) in index.keys() {
-            let query = Query { name: "", key, host: None, unit: bundle };
-            let Ok(choice) = choose::choose(&index, device.as_ref(), &query) else { continue };
-            let name = &choice.image.image.kernels[choice.kernel].type_name;
-            match self.load_choice(device, name, &choice.image, choice.kernel) {
-                Ok(_) if self.registry.index().has(&choice.image) => n_loaded += 1,
-                // It was unregistered meanwhile.
-                Ok(_) => self.modules.take_kernels(&choice.image, false, &mut Vec::new()),
-                Err(error) => {
-                    failure.get_or_insert(error);
-                }
-            }
-        }
-        failure.map_or(Ok(n_loaded), Err)
-    }
-
-    fn load_choice(
-        &self,
-        device: &Arc<dyn Device>,
-        name: &str,
-        image: &Arc<Image>,
-        kernel: usize,
-    ) -> Result<Arc<dyn LoadedKernel>> {
-        let symbol = &image.image.kernels[kernel].symbol;
-        self.modules.kernel(device, image, symbol, || self.load(device, image, name)).map_err(|error| {
-            let code = match &error {
-                BackendError::Driver { .. } | BackendError::Unsupported { .. } | BackendError::NotCompiled { .. } => {
-                    ErrorCode::Build
-                }
-                other => Error::from(other.clone()).code(),
-            };
-            let (device, target) = (&device.info().name, &image.image.target);
-            let message =
-                format!("kernel \"{name}\" on device \"{device}\": its image for {target} was not loaded: {error}");
-            Error::with_source(code, message, error)
-        })
-    }
-
-    fn load(&self, device: &Arc<dyn Device>, image: &Arc<Image>, name: &str) -> compiling::Outcome {
-        let binary_key = device.info().binary_key.clone();
-        let keeps_binaries = binary_key.is_some();
-        let disk = self
-            .disk
-            .get()
-            .map(|disk| (Arc::clone(disk), EntryKey::new(device.info(), binary_key.unwrap_or_default(), &image.image)));
-        if let Some((disk, key)) = disk.as_ref().filter(|_| keeps_binaries)
-            && let Some(binary) = disk.read(key)
-        {
-            // SAFETY: images come from `register`, whose caller vouches for them. The cache gives only bytes that it was given for
-            // this key, from files that no other user can write.
-            match unsafe { device.load(&image.image, Some(&binary)) } {
-                Ok(module) => return compiling::Outcome::Ended(Ok(module)),
-                Err(_) => disk.remove(key),
-            }
-        }
-        let job = compiling::Job { device: Arc::clone(device), image: Arc::clone(image), name: name.to_owned(), disk };
-        job.run(*self.compile_limit.get_or_init(|| Some(settings::COMPILE_LIMIT)))
+        Ok(Lookup::Found((loaded, variants)))
     }
 
     /// Whether the program has any image that the device takes. True for devices that run the program's own code.
@@ -439,32 +404,6 @@ impl Programs {
         choose::choose(&self.registry.index(), device, &query).map(drop)
     }
 
-    /// The code of a kernel on the device, which is loaded if it was not; `None` on devices that run the program's own code. A library with the kernel
-    /// is not unloaded before what is given is dropped.
-    ///
-    /// # Errors
-    /// What a launch would fail with.
-    pub fn load_one(
-        &self,
-        device: &Arc<dyn Device>,
-        key: KernelKey,
-        entry: Option<HostEntry>,
-        name: &str,
-    ) -> Result<Option<Arc<dyn LoadedKernel>>> {
-        if device.info().image_targets.is_empty() {
-            return Ok(None);
-        }
-        let unit = entry.and_then(|entry| link_unit::of(entry as *const ()));
-        let query = Query { name, key, host: None, unit };
-        let choice = choose::choose(&self.registry.index(), device.as_ref(), &query)?;
-        let loaded = self.load_choice(device, name, &choice.image, choice.kernel)?;
-        if !self.registry.index().has(&choice.image) {
-            // It was unregistered meanwhile.
-            self.modules.take_kernels(&choice.image, false, &mut Vec::new());
-        }
-        Ok(Some(loaded))
-    }
-
     /// The kernels of all images, each once, in the order of registration.
     ///
     /// # Errors
@@ -476,6 +415,12 @@ impl Programs {
             None => Ok(index.kernels()),
         }
     }
+}
+
+/// What a launch finds.
+enum Lookup {
+    Found(LookedUp),
+    Unloaded(Arc<Load>),
 }
 
 /// What a launch looks for.

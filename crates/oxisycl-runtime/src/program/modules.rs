@@ -14,9 +14,17 @@ use parking_lot::Mutex;
 use super::compiling;
 use super::index::Image;
 use super::launches::FoldHasher;
+use crate::graph::Load;
 
 /// The images that devices have loaded, by image and device.
-pub(super) struct Modules(Mutex<HashMap<SlotKey, Arc<Slot>, FoldHasher>>);
+pub(super) struct Modules {
+    slots: Mutex<HashMap<SlotKey, Arc<Slot>, FoldHasher>>,
+    /// Kernels that are being loaded for launches which do not wait for that.
+    loads: Mutex<HashMap<LoadKey, Arc<Load>>>,
+}
+
+/// An image on a device, which the thread that loads it keeps, and a symbol.
+type LoadKey = (SlotKey, String);
 
 /// The addresses of device and image, which the slot keeps from being used again.
 type SlotKey = (usize, usize);
@@ -61,8 +69,9 @@ impl State {
 }
 
 impl Modules {
-    pub(super) const fn new() -> Self {
-        Self(Mutex::new(HashMap::with_hasher(FoldHasher::new())))
+    pub(super) fn new() -> Self {
+        let slots = Mutex::new(HashMap::with_hasher(FoldHasher::new()));
+        Self { slots, loads: Mutex::default() }
     }
 
     /// A kernel of an image on a device, which `load` has to be called for unless that was done.
@@ -113,8 +122,7 @@ impl Modules {
 
     /// Whether a driver goes on with an image that it did not compile in time.
     pub(super) fn is_late(&self, device: &Arc<dyn Device>, image: &Arc<Image>) -> bool {
-        let key = (Arc::as_ptr(device).addr(), Arc::as_ptr(image).addr());
-        let slot = self.0.lock().get(&key).cloned();
+        let slot = self.slots.lock().get(&slot_key(device, image)).cloned();
         slot.is_some_and(|slot| {
             let mut state = slot.state.lock();
             state.take_answer();
@@ -122,9 +130,43 @@ impl Modules {
         })
     }
 
+    /// A kernel of an image on a device, or the error of a launch, without asking the driver. `None` if that has to be asked, or another thread is doing so.
+    pub(super) fn known(
+        &self,
+        device: &Arc<dyn Device>,
+        image: &Arc<Image>,
+        symbol: &str,
+    ) -> Option<Result<Arc<dyn LoadedKernel>, BackendError>> {
+        let slot = self.slots.lock().get(&slot_key(device, image))?.clone();
+        let mut state = slot.state.try_lock()?;
+        state.take_answer();
+        match &*state {
+            State::Loaded { kernels, .. } => kernels.get(symbol).cloned().map(Ok),
+            State::Failed(error) if is_final(error) => Some(Err(error.clone())),
+            State::Late { error, .. } => Some(Err(error.clone())),
+            State::Untried | State::Failed(_) => None,
+        }
+    }
+
+    /// The load of a kernel that a thread is going to load, and whether it is a new one, which the caller has to [end](Self::forget_load).
+    pub(super) fn load_of(&self, device: &Arc<dyn Device>, image: &Arc<Image>, symbol: &str) -> (Arc<Load>, bool) {
+        let mut loads = self.loads.lock();
+        let mut is_new = false;
+        let load = loads.entry((slot_key(device, image), symbol.to_owned())).or_insert_with(|| {
+            is_new = true;
+            Load::new()
+        });
+        (load.clone(), is_new)
+    }
+
+    /// Called before a load ends.
+    pub(super) fn forget_load(&self, device: &Arc<dyn Device>, image: &Arc<Image>, symbol: &str) {
+        self.loads.lock().remove(&(slot_key(device, image), symbol.to_owned()));
+    }
+
     fn slot(&self, device: &Arc<dyn Device>, image: &Arc<Image>) -> Arc<Slot> {
-        let key = (Arc::as_ptr(device).addr(), Arc::as_ptr(image).addr());
-        let mut slots = self.0.lock();
+        let key = slot_key(device, image);
+        let mut slots = self.slots.lock();
         if let Some(slot) = slots.get(&key) {
             return slot.clone();
         }
@@ -155,7 +197,7 @@ impl Modules {
         };
         // Dropped without the lock: a module may have to wait for its device.
         let slots: Vec<Arc<Slot>> = {
-            let mut slots = self.0.lock();
+            let mut slots = self.slots.lock();
             if is_registered {
                 // New launches make other variants.
                 let of_variants = slots.extract_if(|_, slot| is_it(slot) && slot.image.of.is_some());
@@ -172,6 +214,10 @@ impl Modules {
             }
         }
     }
+}
+
+fn slot_key(device: &Arc<dyn Device>, image: &Arc<Image>) -> SlotKey {
+    (Arc::as_ptr(device).addr(), Arc::as_ptr(image).addr())
 }
 
 /// Whether the same image would fail in the same way again.

@@ -12,6 +12,7 @@ use oxisycl_image::{
 };
 use oxisycl_types::{Aspect, ErrorCode, HostChunk, LaunchRange};
 
+use super::index::Image;
 use super::*;
 
 mod bundles;

@@ -16,7 +16,7 @@ use super::stock::Stock;
 use super::transfer::{Requester, bring, count, record};
 use crate::graph::{
     AsyncErrors, DeferredDrops, Dependency, Epoch, EpochSignal, HOST_TASK_NAME, HostWork, KeptAlive, Node, NodeKind,
-    QueueShared, Title, Work, forbid_blocking, start, start_command, start_new_command, wait_for_epoch,
+    QueueShared, Title, Unloaded, Work, forbid_blocking, start, start_command, start_new_command, wait_for_epoch,
 };
 use crate::ids::BufferId;
 use crate::memory::{BufferCore, BufferState};
@@ -32,6 +32,8 @@ pub struct CommandGroup {
     pub depends_on: SmallVec<[Arc<Node>; 2]>,
     /// The command; several for one copy that takes several backend copies, and for one kernel that takes several launches.
     pub commands: SmallVec<[Command; 1]>,
+    /// The launches among the commands whose code is being loaded, by their positions. The first one comes first.
+    pub unloaded: Vec<(usize, Unloaded)>,
     /// Whether each of several commands comes after the one before it.
     pub is_chain: bool,
     /// A host task instead of commands.
@@ -189,7 +191,10 @@ impl Queue {
                 unsafe { start(&node, Work::HostTask(work), &dependencies) }?;
                 node
             }
-            None => self.start_commands(&mut group.commands, group.is_chain, keep, kept_alive, dependencies)?,
+            None => {
+                let commands = (&mut group.commands, &mut group.unloaded);
+                self.start_commands(commands, group.is_chain, keep, kept_alive, dependencies)?
+            }
         };
         for requirement in requirements {
             let state = buffers.state(requirement.core());
@@ -201,25 +206,34 @@ impl Queue {
 
     fn start_commands(
         &self,
-        commands: &mut SmallVec<[Command; 1]>,
+        (commands, unloaded): (&mut SmallVec<[Command; 1]>, &mut Vec<(usize, Unloaded)>),
         is_chain: bool,
         keep: Keep,
         kept_alive: SmallVec<[KeptAlive; 3]>,
         dependencies: Dependencies,
     ) -> Result<Arc<Node>> {
+        let n_before = commands.len().saturating_sub(1);
         let last = commands.pop().unwrap_or(Command::Marker);
+        let of_last = unloaded.pop_if(|(position, _)| *position == n_before).map(|(_, unloaded)| unloaded);
         if commands.is_empty() {
             let make = |command: &Command, dependencies: &[Dependency], open| {
                 let node = new_command(command, keep, kept_alive, open);
                 record(&node, dependencies);
                 node
             };
+            if let Some(unloaded) = of_last {
+                let node = make(&last, &dependencies, SmallVec::new());
+                // SAFETY: as below.
+                unsafe { start(&node, Work::Unloaded(last, Box::new(unloaded)), &dependencies) }?;
+                return Ok(node);
+            }
             // SAFETY: `submit`'s contract about the group's commands; its requirements became the dependencies.
             return Ok(unsafe { start_new_command(&self.shared, last, dependencies, make) }?);
         }
         let mut parts = Dependencies::new();
         let mut refused = None;
-        for command in commands.drain(..) {
+        let mut unloaded = unloaded.drain(..).peekable();
+        for (position, command) in commands.drain(..).enumerate() {
             let before =
                 parts.last().filter(|_| is_chain).map(|part: &Dependency| Dependencies::from_iter([part.clone()]));
             let behind = before.as_ref().unwrap_or(&dependencies);
@@ -227,8 +241,13 @@ impl Queue {
             record(&part, behind);
             part.set_is_part();
             let label = command.to_string();
-            // SAFETY: as above. The group's last node, which comes after its parts, holds what they use.
-            match unsafe { start_command(&part, command, behind.clone()) } {
+            let started = match unloaded.next_if(|(of, _)| *of == position) {
+                // SAFETY: as below.
+                Some((_, unloaded)) => unsafe { start(&part, Work::Unloaded(command, Box::new(unloaded)), behind) },
+                // SAFETY: as above. The group's last node, which comes after its parts, holds what they use.
+                None => unsafe { start_command(&part, command, behind.clone()) },
+            };
+            match started {
                 Ok(()) => parts.push(Dependency { node: part, kind: DependencyKind::Data }),
                 Err(error) if parts.is_empty() => {
                     DeferredDrops::drop_or_keep(kept_alive);
@@ -247,8 +266,13 @@ impl Queue {
         node.set_parts(n_parts);
         if refused.is_none() {
             let label = last.to_string();
-            // SAFETY: as above.
-            match unsafe { start_command(&node, last, parts.clone()) } {
+            let started = match of_last {
+                // SAFETY: as above.
+                Some(unloaded) => unsafe { start(&node, Work::Unloaded(last, Box::new(unloaded)), &parts) },
+                // SAFETY: as above.
+                None => unsafe { start_command(&node, last, parts.clone()) },
+            };
+            match started {
                 Ok(()) => return Ok(node),
                 Err(error) => {
                     // Counted as ended, but it goes on.

@@ -7,6 +7,7 @@ mod delays;
 mod destructors;
 mod failures;
 mod lifetime;
+mod loads;
 mod order;
 mod pages;
 mod places;

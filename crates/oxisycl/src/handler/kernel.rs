@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use oxisycl_backend::{Captures, Command, KernelBox, KernelInfo};
+use oxisycl_backend::{Captures, Command, KernelBox, KernelCommand, KernelInfo};
 use oxisycl_device::{Captured, DescribeKernel, Item, Kernel, RangeForm, Single, SingleForm, SingleKernel};
 use oxisycl_image::{Form, KernelDescriptor, KernelId, ParameterLayout, StatedNeeds};
-use oxisycl_runtime::graph::KeptAlive;
-use oxisycl_runtime::program::{Values, programs};
+use oxisycl_runtime::graph::{KeptAlive, Unloaded};
+use oxisycl_runtime::program::{Code, Values, programs};
 use oxisycl_types::{ArgumentPart, ArgumentType, Aspects, ErrorCode, GroupSize, Id, LaunchRange, Range};
 
 use super::Handler;
@@ -185,30 +185,12 @@ impl<'cg> Handler<'cg> {
             return Err(too_large(device, descriptor, limit));
         }
         let backend_device = device.backend_device();
-        let mut check = |info: &KernelInfo| {
-            if let Some(group) = &mut group {
-                fit_to_code(device, descriptor, group, info.group_limits, range)?;
-            }
-            let (items, limit) = (descriptor.stated.group.iter().product::<u32>() as usize, info.group_limits.items);
-            if items > limit {
-                let what = format!(
-                    "it states work-groups of {items} work-items, and the limit of its code is {limit} for a group"
-                );
-                return Err(not_supported(device, descriptor.display_name(), &what));
-            }
-            Ok(())
-        };
         let is_empty = range.extent.contains(&0);
+        let mut check = |info: &KernelInfo| fit(device, descriptor, &mut group, range, info);
         let code = match &self.bundle {
-            Some(bundle) => {
-                bundle.code(device, descriptor)?.map(|code| check(code.info()).map(|()| code)).transpose()?
-            }
+            Some(bundle) => bundle.code(device, descriptor)?,
             None if backend_device.info().image_targets.is_empty() => None,
-            None if is_empty => {
-                let code = programs().kernel(backend_device, descriptor)?;
-                check(code.info())?;
-                Some(code)
-            }
+            None if is_empty => Some(programs().code(backend_device, descriptor)?),
             None => {
                 let values = Values {
                     captures,
@@ -216,8 +198,19 @@ impl<'cg> Handler<'cg> {
                     is_idle: || oxisycl_runtime::observe::counters().is_idle(),
                 };
                 // SAFETY: the captures are the block of the described kernel, by the contract of this function's callers: both are made of it.
-                Some(unsafe { programs().kernel_for(backend_device, descriptor, &values, check) }?)
+                Some(unsafe { programs().code_for(backend_device, descriptor, &values, &mut check) }?)
             }
+        };
+        let (code, load) = match code {
+            // The code for values of specialization constants is as able, and was not adapted to twice.
+            Some(Code::Ready(code)) => {
+                if is_empty || self.bundle.is_some() {
+                    check(code.info())?;
+                }
+                (Some(code), None)
+            }
+            Some(Code::Unloaded(load)) => (None, Some(load)),
+            None => (None, None),
         };
         if code.is_none()
             && let Some(library) = programs().hold_library(descriptor.host_entry)
@@ -229,9 +222,37 @@ impl<'cg> Handler<'cg> {
         } else {
             Command::Kernel(KernelBox::of(descriptor, code, captures, range, group))
         };
+        if let (Some(load), false) = (load, is_empty) {
+            let device = device.clone();
+            let fit = move |info: &KernelInfo, kernel: &mut KernelCommand| {
+                let (descriptor, range) = (kernel.descriptor, kernel.range);
+                fit(&device, &descriptor, &mut kernel.group, &range, info)
+            };
+            self.group.unloaded.push((self.group.commands.len(), Unloaded { load, fit: Box::new(fit) }));
+        }
         self.group.commands.push(command);
         Ok(())
     }
+}
+
+/// Holds a launch against the limits of its code. Adds the local memory to its groups that the code needs.
+fn fit(
+    device: &Device,
+    descriptor: &KernelDescriptor,
+    group: &mut Option<GroupSize>,
+    range: &LaunchRange,
+    info: &KernelInfo,
+) -> Result {
+    if let Some(group) = group {
+        fit_to_code(device, descriptor, group, info.group_limits, range)?;
+    }
+    let (items, limit) = (descriptor.stated.group.iter().product::<u32>() as usize, info.group_limits.items);
+    if items > limit {
+        let what =
+            format!("it states work-groups of {items} work-items, and the limit of its code is {limit} for a group");
+        return Err(not_supported(device, descriptor.display_name(), &what));
+    }
+    Ok(())
 }
 
 /// Holds what a kernel states against the device.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::device::sticky;
 use crate::kernels::{Kernel, RAN_IN_GRAPHS, signature};
+use crate::loads::Launched;
 use crate::stream::Stream;
 use crate::{Code, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, SUCCESS, begin_in_context, put};
 
@@ -271,6 +272,7 @@ pub unsafe extern "system" fn cuGraphLaunch(exec: usize, stream: usize) -> Code 
     };
     // Without the lock, because only the end of other work makes room.
     stream.wait_for_room();
+    let launched = Launched::new();
     code_of(with_state(|state| {
         let failure = state.next_failure();
         let exec = state.execs.get_mut(&exec).ok_or(INVALID_HANDLE)?;
@@ -280,6 +282,7 @@ pub unsafe extern "system" fn cuGraphLaunch(exec: usize, stream: usize) -> Code 
         let (number, ended, context) = (exec.n_launches, exec.ended.clone(), stream.context);
         exec.n_launches += 1;
         stream.push(move || {
+            let _launched = launched;
             ended.wait_for_turn(number, context);
             let run = |kernel: &Arc<Kernel>| kernel.run_and_count(&RAN_IN_GRAPHS);
             if let Some(code) = kernels.iter().map(run).find(|code| *code != SUCCESS) {

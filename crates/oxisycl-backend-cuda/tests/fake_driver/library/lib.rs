@@ -14,6 +14,7 @@ mod device;
 mod graphs;
 mod hints;
 mod kernels;
+mod loads;
 mod memory;
 mod module;
 mod stream;
@@ -57,6 +58,8 @@ pub struct Config {
     pub lost_together: bool,
     /// Whether streams keep what they are given, and begin nothing.
     pub paused: bool,
+    /// Whether loading code waits for kernels, and lets none be launched meanwhile. `FAKE_DRIVER_LOADS_WAIT` does the same.
+    pub loads_wait: bool,
     /// Most bytes of stack for a thread: what is asked for beyond that is cut off, and not refused.
     pub most_stack: usize,
 }
@@ -79,6 +82,7 @@ static CONFIG: Mutex<Config> = Mutex::new(Config {
     depth: usize::MAX,
     lost_together: false,
     paused: false,
+    loads_wait: false,
     most_stack: usize::MAX,
 });
 static CALLS: Mutex<Option<Calls>> = Mutex::new(None);
@@ -173,6 +177,7 @@ pub extern "C" fn fake_set(key: *const c_char, value: i64) {
         "depth" => config.depth = value as usize,
         "lost_together" => config.lost_together = value != 0,
         "paused" => config.paused = value != 0,
+        "loads_wait" => config.loads_wait = value != 0,
         "init" => config.init = value as i32,
         other => panic!("no setting {other}"),
     }

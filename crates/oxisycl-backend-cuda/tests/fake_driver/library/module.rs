@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::kernels::{Kernel, RAN_DIRECTLY, handle, signature, unload};
+use crate::loads::{Launched, wait_for_kernels};
 use crate::stream::Stream;
 use crate::{
     Code, INVALID_PTX, INVALID_VALUE, NOT_FOUND, SUCCESS, UNSUPPORTED_PTX_VERSION, begin_in_context, config, put,
@@ -63,6 +64,7 @@ pub unsafe extern "system" fn cuModuleLoadDataEx(
     values: *mut *mut c_void,
 ) -> Code {
     begin_in_context!(cuModuleLoadDataEx);
+    wait_for_kernels();
     let text = unsafe { CStr::from_ptr(image.cast()) }.to_str().unwrap();
     // What the compiler is to be like is a comment of the text.
     if let Some(time) = text.lines().find_map(|line| line.strip_prefix("// takes milliseconds: ")) {
@@ -149,6 +151,7 @@ pub unsafe extern "system" fn cuFuncGetAttribute(value: *mut c_int, attribute: c
 #[unsafe(no_mangle)]
 pub extern "system" fn cuFuncLoad(function: usize) -> Code {
     begin_in_context!(cuFuncLoad);
+    wait_for_kernels();
     signature(function).map_or_else(|code| code, |_| SUCCESS)
 }
 
@@ -227,6 +230,11 @@ pub unsafe extern "system" fn cuLaunchKernel(
     // SAFETY: as above.
     let stream = unsafe { Stream::of(stream) };
     stream.wait_for_room();
-    stream.push(move || kernel.run_and_count(&RAN_DIRECTLY));
+    let launched = Launched::new();
+    stream.push(move || {
+        let code = kernel.run_and_count(&RAN_DIRECTLY);
+        drop(launched);
+        code
+    });
     SUCCESS
 }

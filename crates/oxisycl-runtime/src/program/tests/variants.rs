@@ -32,7 +32,10 @@ impl Fixture {
         let block = Block { address: 7, constant };
         let values = Values { captures: Captures::of(&block), are_of_constants: is_named, is_idle };
         // SAFETY: the block is a value of the described kernel's type.
-        unsafe { self.programs.kernel_for(&self.devices[0], &descriptor::<First>("a"), &values, |_| Ok(())) }.unwrap()
+        unsafe { self.programs.code_for(&self.devices[0], &descriptor::<First>("a"), &values, |_| Ok(())) }
+            .unwrap()
+            .wait()
+            .unwrap()
     }
 
     fn launch(&self, constant: u32) -> Arc<dyn LoadedKernel> {
@@ -228,8 +231,8 @@ fn launches_are_checked_with_the_limits_of_the_code_for_all_values() {
         };
         // SAFETY: the block is a value of the described kernel's type.
         let kernel =
-            unsafe { fixture.programs.kernel_for(&fixture.devices[0], &descriptor::<First>("a"), &values, check) };
-        let kernel = kernel.unwrap();
+            unsafe { fixture.programs.code_for(&fixture.devices[0], &descriptor::<First>("a"), &values, check) };
+        let kernel = kernel.unwrap().wait().unwrap();
         assert!(!Arc::ptr_eq(&kernel, &general), "the variant runs");
         assert_eq!((kernel.info().group_limits, checked), (limits(256, 0), Some(limits(64, 100))));
     }
@@ -239,7 +242,7 @@ fn launches_are_checked_with_the_limits_of_the_code_for_all_values() {
     let refuse = |_: &KernelInfo| Err(Error::new(ErrorCode::NdRange, "too large"));
     // SAFETY: as above.
     let refused =
-        unsafe { fixture.programs.kernel_for(&fixture.devices[0], &descriptor::<First>("a"), &values, refuse) };
+        unsafe { fixture.programs.code_for(&fixture.devices[0], &descriptor::<First>("a"), &values, refuse) };
     assert_eq!(refused.unwrap_err().code(), ErrorCode::NdRange);
     assert_eq!(fixture.variants(), [3]);
 }
