@@ -225,7 +225,7 @@ impl Device {
 
     /// Loads all kernels of the program that the device can run, and returns their number. The number is 0 for a device
     /// that runs the program's own code. Without this call the first launch of each kernel loads it. That takes long
-    /// where a driver compiles, and waits for running kernels where a driver loads code only then. What an executable
+    /// where a driver compiles. Where a driver loads code only while no kernel runs, launches are delayed, and this call waits. What an executable
     /// `kernel_bundle` is for (SYCL 2020 section 4.11).
     ///
     /// Errors: the first of those of kernels that could not be loaded, with the code `Build` if the driver refuses an image. All others
