@@ -75,6 +75,9 @@ pub(crate) const SPECIALISED_GAIN: [&str; 2] = ["gpu.specialised.gain", "gpu.spe
 /// A launch with a specialization constant, and one with a plain argument and 30 ns more.
 pub(crate) const SPECIALISED_HIT: [&str; 2] = ["gpu.specialised.hit", "gpu.specialised.hit.plain"];
 
+/// All of 64 submissions of new kernels behind one that runs, and 20 ms.
+pub(crate) const FIRST_LAUNCH: [&str; 2] = ["gpu.first_launch", "gpu.first_launch.allowed"];
+
 /// Of 2^27 numbers, and the geometric mean over 2^20 to 2^27.
 pub(crate) const SUMS: [&str; 2] = ["gpu.sum.f64", "gpu.sum.f64.mean"];
 /// The geometric mean below that. The reference's figure is CUB's time and 3 us for each size.
@@ -105,6 +108,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::new(SPECIALISED[0], "us", false, 1.11).beside_form("const", SPECIALISED[1]),
     Case::new(SPECIALISED_GAIN[0], "us", false, 0.80).beside_form("plain", SPECIALISED_GAIN[1]),
     Case::new(SPECIALISED_HIT[0], "us", false, 1.0).beside_form("plain and 30 ns", SPECIALISED_HIT[1]),
+    Case::new(FIRST_LAUNCH[0], "us", false, 1.0).beside_form("20 ms", FIRST_LAUNCH[1]),
     Case::new("gpu.chain", "us", false, 1.18).beside_launches(),
     Case::new(TINY, "us", false, 0.40),
     Case::new(TINY_GRAPH, "us", false, 1.25),

@@ -13,6 +13,7 @@
 #[path = "../arguments.rs"]
 mod arguments;
 mod cases;
+mod first_launch;
 mod groups;
 mod launches;
 #[path = "../random.rs"]
@@ -223,6 +224,7 @@ fn measure(device: &Device, options: &Options) -> Result<BTreeMap<&'static str, 
     reductions::measure(device, &mut measured)?;
     launches::measure(device, &mut measured)?;
     specialised::measure(device, &mut measured)?;
+    first_launch::measure(device, &mut measured)?;
     copies(device, &mut measured)?;
     Ok(measured.figures)
 }
