@@ -3,7 +3,7 @@
 use std::env;
 
 /// All settings of the runtime and its backends; the book's page on settings says what each does.
-const KNOWN: [&str; 19] = [
+const KNOWN: [&str; 20] = [
     "OXISYCL_BATCHING",
     "OXISYCL_CACHE_DIR",
     "OXISYCL_CACHE_SIZE",
@@ -15,6 +15,7 @@ const KNOWN: [&str; 19] = [
     "OXISYCL_GRAPH",
     "OXISYCL_HOST_THREADS",
     "OXISYCL_ITEM_STACK",
+    "OXISYCL_LOAD",
     "OXISYCL_PRINT_BUFFER",
     "OXISYCL_SIMULATED",
     "OXISYCL_SIMULATED_FAULTS",

@@ -141,6 +141,7 @@ fn child() {
         Some("busy") => another_thread_keeps_the_gpu_busy(),
         Some("refused") => the_driver_refuses_a_delayed_launch(),
         Some("sources") => kernels_of_sources(),
+        Some("profile") => launch_five_of_six(),
         Some(other) => panic!("no role {other}"),
     }
 }
@@ -298,4 +299,46 @@ fn kernels_of_sources() {
         FLAG.store(true, Ordering::Release);
         compiling.join().unwrap();
     });
+}
+
+#[test]
+fn a_second_process_loads_nothing_after_its_first_submit() {
+    let driver = Driver::new();
+    let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("profiles-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&cache);
+    // How many kernels are loaded when the queue is made, and after that.
+    let loads = |more: &[(&str, &str)]| {
+        let variables = [driver.variable(), ("OXISYCL_CACHE_DIR", cache.to_str().unwrap())];
+        let ended = run("profile", &[&variables, more].concat()).succeeded();
+        [ended.value("ahead"), ended.value("later")].map(|n| n.parse::<u64>().unwrap())
+    };
+    assert_eq!(loads(&[]), [0, 5]);
+    assert_eq!(loads(&[]), [5, 0]);
+    assert_eq!(loads(&[("OXISYCL_LOAD", "lazy")]), [0, 5]);
+    assert_eq!(loads(&[("OXISYCL_LOAD", "all")]), [6, 0]);
+    // Neither of these has changed the profile.
+    assert_eq!(loads(&[]), [5, 0]);
+    assert_eq!(loads(&[("OXISYCL_CACHE_SIZE", "0")]), [0, 5]);
+    let profile = std::fs::read_dir(cache.join("profile")).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(&profile, "no profile").unwrap();
+    assert_eq!(loads(&[]), [0, 5]);
+    assert_eq!(loads(&[]), [5, 0]);
+    std::fs::remove_dir_all(&cache).unwrap();
+}
+
+fn launch_five_of_six() {
+    let kernels = (empty::<1>(""), empty::<2>(""), empty::<3>(""), empty::<4>(""), empty::<5>(""));
+    let _not_launched = empty::<6>("");
+    let queue = Queue::new(&gpu()).unwrap();
+    let ahead = counters();
+    // Another queue loads nothing.
+    let other = Queue::new(&gpu()).unwrap();
+    queue.parallel_for(1, kernels.0).unwrap();
+    queue.parallel_for(1, kernels.1).unwrap();
+    other.parallel_for(1, kernels.2).unwrap();
+    other.parallel_for(1, kernels.3).unwrap();
+    other.parallel_for(1, kernels.4).unwrap();
+    queue.wait().unwrap();
+    other.wait().unwrap();
+    println!("ahead={}\nlater={}", ahead.loads, (counters() - ahead).loads);
 }

@@ -19,6 +19,7 @@ use oxisycl_image::DeviceImage;
 mod key;
 
 pub(crate) use key::EntryKey;
+pub(super) use key::hash;
 
 const MAGIC: &[u8; 8] = b"OXISYCLC";
 /// A new version for every change of the bytes of an entry.
@@ -35,13 +36,11 @@ impl DiskCache {
     }
 
     /// The folder.
-    #[cfg(test)]
-    pub(crate) fn folder(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Most bytes that it takes up.
-    #[cfg(test)]
     pub(crate) fn limit(&self) -> u64 {
         self.0.limit()
     }

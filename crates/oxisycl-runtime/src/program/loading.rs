@@ -181,6 +181,25 @@ impl Programs {
         Ok(Code::Unloaded(load))
     }
 
+    /// To be called when a queue of a device was made, before it is used. Loads the kernels that are to be loaded before anything runs. It does so for the
+    /// first queue of a device whose driver loads code only while no kernel runs. What cannot be loaded is left to the launch.
+    pub fn load_ahead(&self, device: &Arc<dyn Device>) {
+        let Some(gate) = gate_of(device) else { return };
+        let Some(wanted) = self.profiles.begin(device, self.disk.get().map(|disk| &**disk)) else { return };
+        let Some(_loading) = gate.try_begin() else { return };
+        let index = self.registry.index();
+        for (key, unit) in index.keys().filter(|(key, _)| wanted.has(key)) {
+            let query = Query { name: "", key, host: None, unit };
+            let Ok(choice) = choose::choose(&index, device.as_ref(), &query) else { continue };
+            let name = &choice.image.image.kernels[choice.kernel].type_name;
+            let _ = self.load_now(device, name, &choice.image, choice.kernel);
+            if !self.registry.index().has(&choice.image) {
+                // It was unregistered meanwhile.
+                self.modules.take_kernels(&choice.image, false, &mut Vec::new());
+            }
+        }
+    }
+
     /// Loads every kernel on the device that it can run, so that no launch has to. Returns how many there are; none on devices that run
     /// the program's own code.
     ///

@@ -34,6 +34,7 @@ mod libraries;
 mod link_unit;
 mod loading;
 mod modules;
+mod profile;
 mod registry;
 pub(crate) mod settings;
 mod variants;
@@ -47,6 +48,7 @@ use index::Image;
 use launches::{LaunchKey, Launches};
 use libraries::Libraries;
 use modules::Modules;
+use profile::{LoadAhead, Profiles};
 use registry::{Registry, Removed};
 use variants::{Built, Found, LookedUp, VariantTable, Variants};
 
@@ -57,6 +59,7 @@ pub use loading::Code;
 pub use registry::{__oxisycl_register_images, __oxisycl_unregister_images};
 pub(crate) use settings::compile_limit_from_env;
 pub(crate) use settings::disk_cache_from_env;
+pub(crate) use settings::load_ahead_from_env;
 pub(crate) use settings::specialize_from_env;
 pub use variants::Values;
 
@@ -71,6 +74,7 @@ pub struct Programs {
     disk: OnceLock<Arc<DiskCache>>,
     compile_limit: OnceLock<Option<Duration>>,
     specializes: OnceLock<bool>,
+    profiles: Profiles,
 }
 
 static PROGRAMS: Programs = Programs::new();
@@ -89,6 +93,10 @@ pub(crate) fn keep_runtime_loaded() -> Result<()> {
 pub(crate) fn process_ends() {
     registry::process_ends();
     compiling::process_ends();
+    // A child that was forked has launched nothing there.
+    if let (Some(disk), false) = (PROGRAMS.disk.get(), crate::fork::is_child()) {
+        PROGRAMS.profiles.write(disk);
+    }
 }
 
 /// What identifies a kernel in images: the bytes of its `TypeId`, and how it is launched.
@@ -139,6 +147,7 @@ impl Programs {
             disk: OnceLock::new(),
             compile_limit: OnceLock::new(),
             specializes: OnceLock::new(),
+            profiles: Profiles::new(),
         }
     }
 
@@ -156,6 +165,11 @@ impl Programs {
     /// Whether kernels are compiled for values of specialization constants. Later calls change nothing. Without one they are.
     pub fn specialize(&self, specializes: bool) {
         let _ = self.specializes.set(specializes);
+    }
+
+    /// Which kernels are loaded when the first queue of a device is made. Later calls change nothing. Without one none is.
+    pub(crate) fn set_load_ahead(&self, which: LoadAhead) {
+        self.profiles.set(which);
     }
 
     /// Adds the bundle of images in memory, which is read when a kernel is looked up.
@@ -362,6 +376,7 @@ impl Programs {
         let generation = self.launches.generation();
         let query = query_of(descriptor);
         let choice = choose::choose(&self.registry.index(), device.as_ref(), &query)?;
+        self.profiles.note(device, &query.key);
         let entry = Some(descriptor.host_entry);
         let loaded = match self.load_or_ask(device, query.name, (&choice.image, choice.kernel), entry)? {
             Code::Ready(loaded) => loaded,

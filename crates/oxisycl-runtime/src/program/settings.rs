@@ -7,6 +7,7 @@ use std::time::Duration;
 use oxisycl_types::ErrorCode;
 
 use super::disk_cache::DiskCache;
+use super::profile::LoadAhead;
 use crate::{Error, Result};
 
 /// Bytes that the cache may take up unless the environment says otherwise.
@@ -54,6 +55,26 @@ fn specialize(value: Option<OsString>) -> Result<bool> {
         Some(Some("0")) => Ok(false),
         Some(_) => {
             let message = format!("OXISYCL_SPECIALIZE={:?}: expected 0 or 1", value.unwrap_or_default());
+            Err(Error::new(ErrorCode::Platform, message))
+        }
+    }
+}
+
+/// Which kernels are loaded before the first launch on a device.
+///
+/// # Errors
+/// `Platform` if the variable has a wrong value.
+pub(crate) fn load_ahead_from_env() -> Result<LoadAhead> {
+    load_ahead(std::env::var_os("OXISYCL_LOAD"))
+}
+
+fn load_ahead(value: Option<OsString>) -> Result<LoadAhead> {
+    match value.as_ref().map(|value| value.to_str().map(str::trim)) {
+        None | Some(Some("profile")) => Ok(LoadAhead::Profile),
+        Some(Some("lazy")) => Ok(LoadAhead::Nothing),
+        Some(Some("all")) => Ok(LoadAhead::All),
+        Some(_) => {
+            let message = format!("OXISYCL_LOAD={:?}: expected profile, lazy or all", value.unwrap_or_default());
             Err(Error::new(ErrorCode::Platform, message))
         }
     }
@@ -126,7 +147,7 @@ mod tests {
     }
 
     fn folder(variables: &[(&str, &str)]) -> Option<String> {
-        with(variables).unwrap().map(|cache| cache.folder().display().to_string())
+        with(variables).unwrap().map(|cache| cache.path().display().to_string())
     }
 
     #[test]
@@ -169,6 +190,14 @@ mod tests {
         let with = |value: &str| specialize(Some(OsString::from(value)));
         assert!(specialize(None).unwrap() && with("1").unwrap() && !with(" 0 ").unwrap());
         assert_eq!(with("no").unwrap_err().to_string(), "OXISYCL_SPECIALIZE=\"no\": expected 0 or 1");
+    }
+
+    #[test]
+    fn kernels_are_loaded_ahead_by_profile_all_or_not() {
+        let with = |value: &str| load_ahead(Some(OsString::from(value)));
+        assert_eq!((load_ahead(None).unwrap(), with("profile").unwrap()), (LoadAhead::Profile, LoadAhead::Profile));
+        assert_eq!((with(" lazy ").unwrap(), with("all").unwrap()), (LoadAhead::Nothing, LoadAhead::All));
+        assert_eq!(with("none").unwrap_err().to_string(), "OXISYCL_LOAD=\"none\": expected profile, lazy or all");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use oxisycl_backend::{Batching, Priority, QueueOptions};
 use oxisycl_runtime::graph::AsyncErrors;
+use oxisycl_runtime::program::programs;
 use oxisycl_runtime::schedule;
 use oxisycl_types::{Aspect, ErrorCode, PrintHeader};
 
@@ -228,6 +229,7 @@ impl QueueBuilder {
         let handler = self.handler.or_else(|| context.inner().handler().cloned());
         let errors = AsyncErrors::new(handler);
         let queue = schedule::Queue::new(context.inner(), device.backend_device(), self.options, errors)?;
+        programs().load_ahead(device.backend_device());
         Ok(Queue { queue, device, context })
     }
 }

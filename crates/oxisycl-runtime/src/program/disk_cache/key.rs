@@ -53,7 +53,7 @@ impl EntryKey {
 
 /// XXH3 in 128 bits over the parts and their lengths, equal in every process. It finds damage and tells contents apart. It does not protect
 /// against contents that were chosen to collide: their author can write to the cache itself.
-pub(super) fn hash(parts: &[&[u8]]) -> u128 {
+pub(in crate::program) fn hash(parts: &[&[u8]]) -> u128 {
     let mut state = Xxh3::new();
     for part in parts {
         state.update(part);
