@@ -308,3 +308,115 @@ impl Gate {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_loaded_while_a_command_is_behind_the_gate() {
+        const N_ROUNDS: usize = if cfg!(miri) { 50 } else { 20_000 };
+        // Long enough for the other thread to come to its next step.
+        let pause = || (0..100).for_each(|_| std::hint::spin_loop());
+        let (gate, is_inside, is_over) = (Gate::default(), AtomicBool::new(false), AtomicBool::new(false));
+        let mut n_loads = 0;
+        thread::scope(|scope| {
+            let loading = scope.spawn(|| {
+                let mut n_loads = 0;
+                let mut load = |_: Loading<'_>| {
+                    for _ in 0..100 {
+                        assert!(!is_inside.load(Ordering::SeqCst), "a command is behind the gate");
+                        std::hint::spin_loop();
+                    }
+                    n_loads += 1;
+                };
+                while !is_over.load(Ordering::Relaxed) {
+                    match gate.try_begin() {
+                        Some(loading) => load(loading),
+                        None => thread::yield_now(),
+                    }
+                }
+                load(gate.begin());
+                n_loads
+            });
+            let mut n_passed = 0;
+            while n_passed < N_ROUNDS {
+                match gate.try_enter() {
+                    Some(phase) => {
+                        is_inside.store(true, Ordering::SeqCst);
+                        pause();
+                        is_inside.store(false, Ordering::SeqCst);
+                        gate.leave(phase);
+                        n_passed += 1;
+                    }
+                    None => thread::yield_now(),
+                }
+                pause();
+            }
+            is_over.store(true, Ordering::Relaxed);
+            n_loads = loading.join().unwrap();
+        });
+        assert!(n_loads > 0 && gate.is_quiet() && gate.try_enter().is_some(), "it is open again");
+    }
+
+    /// Counts how often it goes on.
+    #[derive(Default)]
+    struct Held(AtomicUsize);
+
+    impl Waits for Held {
+        fn go_on(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn what_is_held_back_goes_on_when_the_gate_opens_and_once() {
+        let (gate, held) = (Gate::default(), Arc::new(Held::default()));
+        assert!(!gate.wait(held.clone()), "it is open");
+        for n in 1..4 {
+            let loading = gate.try_begin().expect("nothing is behind it");
+            assert!(gate.try_begin().is_none(), "another thread is loading");
+            assert!(gate.try_enter().is_none() && gate.wait(held.clone()));
+            assert_eq!(held.0.load(Ordering::SeqCst), n - 1);
+            drop(loading);
+            assert_eq!(held.0.load(Ordering::SeqCst), n);
+        }
+        let phase = gate.try_enter().expect("it is open");
+        assert!(gate.try_begin().is_none(), "a command is behind it");
+        gate.leave(phase);
+        assert!(gate.try_begin().is_some());
+    }
+
+    #[test]
+    fn a_command_that_does_not_end_holds_others_back_once() {
+        let gate = Gate::default();
+        let running = gate.try_enter().expect("it is open");
+        let n_held = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            let loading = scope.spawn(|| drop(gate.begin()));
+            let began = Instant::now();
+            // Until it has been closed, and has opened again.
+            while n_held.load(Ordering::Relaxed) == 0 || gate.try_enter().map(|phase| gate.leave(phase)).is_none() {
+                let held = Arc::new(Held::default());
+                if gate.wait(held.clone()) {
+                    n_held.fetch_add(1, Ordering::Relaxed);
+                    while held.0.load(Ordering::SeqCst) == 0 {
+                        assert!(began.elapsed() < Duration::from_secs(60), "it stays closed");
+                        thread::yield_now();
+                    }
+                }
+            }
+            for _ in 0..20 {
+                thread::sleep(2 * PATIENCE / 5);
+                let phase = gate.try_enter().expect("it stays open as long as the command runs");
+                gate.leave(phase);
+            }
+            assert!(!loading.is_finished());
+            gate.leave(running);
+            loading.join().unwrap();
+        });
+        assert_eq!(n_held.load(Ordering::Relaxed), 1);
+    }
+}

@@ -464,6 +464,11 @@ impl Node {
         buffer.filter(|_| self.kind == NodeKind::HostAccess)
     }
 
+    /// Whether the command waits for its code to be loaded.
+    pub(super) fn is_unloaded(&self) -> bool {
+        matches!(self.inner.lock().work.as_deref(), Some(Work::Unloaded(..)))
+    }
+
     /// The commands that this one depends on directly and that have not ended.
     pub fn blockers(&self) -> Vec<Arc<Node>> {
         let inner = self.inner.lock();

@@ -143,6 +143,9 @@ fn wait_until(
 
 fn describe(node: &Arc<Node>) -> String {
     let mut text = format!("{} on device \"{}\"", numbered(node), node.shared.device_name());
+    if node.is_unloaded() {
+        text.push_str(", whose code is loaded once no kernel of the device runs");
+    }
     let blockers = node.blockers();
     if !blockers.is_empty() {
         let names: Vec<String> = blockers.iter().map(numbered).collect();
