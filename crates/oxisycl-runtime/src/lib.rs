@@ -16,6 +16,7 @@ pub mod ids;
 pub mod memory;
 pub mod observe;
 pub mod output;
+pub mod plug_ins;
 mod process_end;
 pub mod program;
 pub mod runtime;
@@ -24,6 +25,7 @@ pub mod selector;
 pub mod state;
 
 mod error;
+mod fold_hasher;
 mod fork;
 mod queue_settings;
 

@@ -13,20 +13,28 @@ use oxisycl_backend::KernelOutput;
 use oxisycl_types::PrintHeader;
 use parking_lot::RwLock;
 
+use crate::plug_ins::Loaded;
+
 /// Receives what kernels print, in pieces that are not to be mixed with others. Called by any thread, also by several at once.
 pub type OutputHandler = Arc<dyn Fn(&str) + Send + Sync>;
 
-static HANDLER: RwLock<Option<OutputHandler>> = RwLock::new(None);
+/// The handler, and what keeps its library loaded.
+static HANDLER: RwLock<Option<(OutputHandler, Option<Loaded>)>> = RwLock::new(None);
 
 /// Has `handler` receive the output of kernels; standard output does if it is `None`. Returns the handler before.
 pub fn set_output_handler(handler: Option<OutputHandler>) -> Option<OutputHandler> {
-    std::mem::replace(&mut *HANDLER.write(), handler)
+    let handler = handler.map(|handler| {
+        let library = Loaded::with_methods(&*handler);
+        (handler, library)
+    });
+    let before = std::mem::replace(&mut *HANDLER.write(), handler);
+    before.map(|(handler, _)| handler)
 }
 
 /// Writes a text in one piece, so that nothing of another work-item comes in between.
 pub fn write(text: &str) {
     let handler = HANDLER.read().clone();
-    if let Some(handler) = handler {
+    if let Some((handler, _library)) = handler {
         return handler(text);
     }
     let mut output = std::io::stdout().lock();

@@ -12,7 +12,8 @@ use oxisycl_types::ErrorCode;
 use crate::graph::report_unseen_errors;
 use crate::observe::{counters, graph_dump, trace};
 use crate::output::report;
-use crate::program::{self, lies_in_the_program};
+use crate::plug_ins::link_unit::lies_in_the_program;
+use crate::program;
 use crate::{Error, Result, fork};
 
 const EXIT_CODE: &str = "OXISYCL_EXIT_CODE";

@@ -9,7 +9,7 @@ use oxisycl_types::{BackendKind, ErrorCode};
 use crate::graph::set_in_kernel;
 use crate::observe::{graph_dump, trace};
 use crate::selector::DeviceFilter;
-use crate::{Error, Result, fork, process_end, program, queue_settings};
+use crate::{Error, Result, fork, plug_ins, process_end, program, queue_settings};
 
 /// What the facade wires together.
 pub struct Wiring {
@@ -37,7 +37,7 @@ static RUNTIME: OnceLock<Result<Runtime>> = OnceLock::new();
 /// thread. The runtime refuses what a kernel must not do by that answer.
 pub unsafe fn get_or_init(wiring: impl FnOnce() -> Result<Wiring>) -> Result<&'static Runtime> {
     let new = || {
-        program::keep_runtime_loaded()?;
+        plug_ins::keep_runtime_loaded()?;
         oxisycl_backend::process_end::begin();
         Runtime::new(wiring()?)
     };

@@ -202,7 +202,7 @@ fn end_released(
             node.shared.errors.push(node, is_dependent);
         }
     }
-    let (waiters, event, epoch, work, dependencies) = {
+    let (waiters, event, epoch, work, dependencies, plug_ins) = {
         let mut inner = node.inner.lock();
         inner.times = times;
         inner.begin_with_parts();
@@ -219,13 +219,16 @@ fn end_released(
         };
         node.state.store(state, Ordering::Release);
         let dependencies = std::mem::take(&mut inner.dependencies);
-        (std::mem::take(&mut inner.waiters), inner.event.take(), inner.epoch.take(), inner.work.take(), dependencies)
+        let (waiters, plug_ins) = (std::mem::take(&mut inner.waiters), std::mem::take(&mut inner.plug_ins));
+        (waiters, inner.event.take(), inner.epoch.take(), inner.work.take(), dependencies, plug_ins)
     };
     counters().nodes_completed.add(1);
     drop(event);
     dependencies.into_iter().for_each(|dependency| Node::release(dependency.node));
     if let Some(work) = work {
-        DeferredDrops::drop_or_keep(work);
+        DeferredDrops::drop_or_keep((work, plug_ins));
+    } else {
+        drop(plug_ins);
     }
     if !waiters.is_empty() {
         notify(waiters, reported);
@@ -288,7 +291,7 @@ fn record_span(node: &Node, outcome: &Outcome) {
         };
         observe::trace().record(Span {
             name: node.title.name().to_owned(),
-            place: node.title.location,
+            place: node.title.place,
             arguments: node.title.arguments,
             category,
             device: node.shared.device_name().to_owned(),

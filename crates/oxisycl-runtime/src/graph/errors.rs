@@ -18,6 +18,7 @@ use super::Node;
 use super::deferred_drops::discard;
 use super::host_executor::spawn_detached;
 use crate::output::report;
+use crate::plug_ins::Loaded;
 use crate::{Error, fork};
 
 /// Receives asynchronous errors, oldest first.
@@ -31,6 +32,8 @@ pub struct AsyncErrors {
     state: Mutex<State>,
     handler: Option<AsyncHandler>,
     is_silent: bool,
+    /// Of the handler. The last field.
+    _library: Option<Loaded>,
 }
 
 #[derive(Default)]
@@ -62,7 +65,8 @@ static ALL: LazyLock<Mutex<Vec<Weak<AsyncErrors>>>> = LazyLock::new(Mutex::defau
 impl AsyncErrors {
     /// An empty list whose errors go to `handler`.
     pub fn new(handler: Option<AsyncHandler>) -> Arc<Self> {
-        let errors = Arc::new(Self { state: Mutex::default(), handler, is_silent: false });
+        let library = handler.as_deref().and_then(Loaded::with_methods);
+        let errors = Arc::new(Self { state: Mutex::default(), handler, is_silent: false, _library: library });
         let mut all = ALL.lock();
         if all.len() == all.capacity() {
             all.retain(|errors| errors.strong_count() > 0);
@@ -73,7 +77,7 @@ impl AsyncErrors {
 
     /// A list that keeps nothing, for commands whose failure is always reported by the commands that depend on them.
     pub fn silent() -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), handler: None, is_silent: true })
+        Arc::new(Self { state: Mutex::default(), handler: None, is_silent: true, _library: None })
     }
 
     /// Adds a failed command.

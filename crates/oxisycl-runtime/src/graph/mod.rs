@@ -26,6 +26,7 @@ mod panic_place;
 mod places;
 mod queue_shared;
 mod start;
+mod title;
 mod wait;
 mod way;
 
@@ -37,7 +38,8 @@ pub use errors::{AsyncErrors, AsyncHandler, report_later, report_unseen_errors};
 pub use gate::{Gate, Loading, gate_of};
 pub use host_task::{HostWork, current_host_task};
 pub use load::{FitToCode, Load, Unloaded};
-pub use node::{Dependency, HOST_TASK_NAME, HeldBuffer, KeptAlive, Loan, Node, NodeKind, Title};
+pub use node::{Dependency, HOST_TASK_NAME, HeldBuffer, KeptAlive, Loan, Node, NodeKind};
 pub use queue_shared::QueueShared;
 pub use start::{Work, start, start_command, start_new_command};
+pub use title::Title;
 pub use wait::{forbid_endless_wait, wait_for_epoch, wait_for_grant, wait_for_node};

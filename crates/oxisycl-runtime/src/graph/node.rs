@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::task::Waker;
@@ -11,8 +10,6 @@ use std::thread::Thread;
 
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{CommandFailure, DependencyKind, Event, EventStatus, ExecutionTimes, Operation, now};
-use oxisycl_image::{KernelDescriptor, display_name_of};
-use oxisycl_types::ArgumentType;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -20,9 +17,11 @@ use super::complete::ReportedEnd;
 use super::places::Place;
 use super::queue_shared::QueueShared;
 use super::start::Work;
+use super::title::Title;
 use super::way::Way;
 use super::{DeferredDrops, Epoch};
 use crate::ids::NodeId;
+use crate::plug_ins::PlugIns;
 
 /// The label of a host task without a name.
 pub const HOST_TASK_NAME: &str = "host task";
@@ -38,41 +37,6 @@ pub enum NodeKind {
     HostAccess,
 }
 
-/// What messages name a command by.
-#[derive(Clone, Copy)]
-pub struct Title {
-    name: &'static str,
-    /// Whether `name` is the name of a kernel's type, from which its own name is made where it is wanted.
-    is_type: bool,
-    pub(super) location: Option<&'static Location<'static>>,
-    /// What a kernel's argument block consists of, if there are arguments beside its captures.
-    pub(super) arguments: Option<&'static ArgumentType>,
-}
-
-impl Title {
-    /// A title with a name. `location` is the place of the submission in the user's source.
-    pub fn new(name: &'static str, location: &'static Location<'static>) -> Self {
-        Self { name, is_type: false, location: Some(location), arguments: None }
-    }
-
-    /// The title of a kernel.
-    pub(crate) fn of(kernel: &KernelDescriptor) -> Self {
-        let (name, is_type) = kernel.name.map_or((kernel.type_name, true), |name| (name, false));
-        Self { name, is_type, location: Some(kernel.location), arguments: kernel.arguments }
-    }
-
-    /// The name of a kernel or a host task. For other commands, the kind of operation.
-    pub fn name(&self) -> &'static str {
-        if self.is_type { display_name_of(self.name) } else { self.name }
-    }
-}
-
-impl From<&'static str> for Title {
-    fn from(name: &'static str) -> Self {
-        Self { name, is_type: false, location: None, arguments: None }
-    }
-}
-
 /// Something that must live until a command has completed.
 pub enum KeptAlive {
     /// A buffer's memory.
@@ -81,12 +45,25 @@ pub enum KeptAlive {
     Loan(Box<dyn Loan>),
     /// Anything else.
     Other(Box<dyn Any + Send>),
+    /// The plug-ins that have code of the command. The last one that is dropped.
+    PlugIns(PlugIns),
 }
 
 impl KeptAlive {
     /// Whether dropping it runs code of the user, which may block.
     pub(super) fn has_user_drop(&self) -> bool {
         matches!(self, Self::Loan(loan) if loan.has_user_drop())
+    }
+
+    /// Adds the plug-in that has the methods.
+    #[inline]
+    fn add_to(&self, plug_ins: &mut PlugIns) {
+        match self {
+            // The runtime makes these objects.
+            Self::Buffer(_) | Self::PlugIns(_) => {}
+            Self::Loan(loan) => plug_ins.add_methods(&**loan),
+            Self::Other(other) => plug_ins.add_methods(&**other),
+        }
     }
 }
 
@@ -184,6 +161,8 @@ pub(super) struct Inner {
     /// How many of the first dependencies are parts of this command, each of which has done some of its work.
     pub(super) n_parts: usize,
     pub(super) kept_alive: SmallVec<[KeptAlive; 3]>,
+    /// The plug-ins that have code of the command, until it has ended.
+    pub(super) plug_ins: PlugIns,
     pub(super) epoch: Option<Arc<Epoch>>,
     pub(super) failure: Option<CommandFailure>,
     pub(super) submitted: u64,
@@ -237,10 +216,17 @@ impl Node {
     ) -> Arc<Self> {
         let id = NodeId::new(crate::observe::counters().nodes.next() + 1);
         let submitted = if shared.options.profiling { now() } else { 0 };
+        let mut title: Title = title.into();
+        let mut plug_ins = title.take_plug_ins();
+        kept_alive.iter().for_each(|kept| kept.add_to(&mut plug_ins));
+        let mut kept_alive = kept_alive;
+        if !plug_ins.is_empty() {
+            kept_alive.push(KeptAlive::PlugIns(plug_ins.clone()));
+        }
         NODES.make(|| Self {
             id,
             kind,
-            title: title.into(),
+            title,
             owner: (kind == NodeKind::HostAccess).then(|| std::thread::current().id()),
             shared,
             state: AtomicU8::new(PENDING),
@@ -261,6 +247,7 @@ impl Node {
                 dependencies,
                 n_parts: 0,
                 kept_alive,
+                plug_ins,
                 epoch,
                 failure: None,
                 submitted,
@@ -279,15 +266,15 @@ impl Node {
 
     /// The command's label for messages: kind, name and place of submission, as far as they are known.
     pub fn label(&self) -> String {
-        let (name, location) = (self.title.name(), self.title.location);
+        let (name, place) = (self.title.name(), self.title.place);
         let what = match self.kind {
             NodeKind::Command(Operation::Launch) => "kernel",
             NodeKind::HostTask => HOST_TASK_NAME,
             _ => "",
         };
         let mut label = if what.is_empty() || name == what { name.to_owned() } else { format!("{what} \"{name}\"") };
-        if let Some(location) = location {
-            label.push_str(&format!(" ({location})"));
+        if let Some(place) = place {
+            label.push_str(&format!(" ({place})"));
         }
         label
     }

@@ -17,6 +17,7 @@ use super::{PageState, PointerInfo, pointer_info, register, unregister};
 use crate::graph::{HeldBuffer, Node};
 use crate::ids::BufferId;
 use crate::observe::counters;
+use crate::plug_ins::{Loaded, SourcePlace, lasting};
 use crate::state::{AllocationIdx, AllocationSet, Region, RegionMap};
 use crate::{Error, Result};
 
@@ -25,7 +26,7 @@ pub struct BufferCore {
     /// Identity, for messages.
     pub id: BufferId,
     /// Where the user made it, for messages.
-    pub created: &'static Location<'static>,
+    pub created: SourcePlace,
     /// Extent in three dimensions; the innermost in **bytes**, so that reinterpreted accesses are exact.
     pub extent: [usize; 3],
     /// Page size, in the same units.
@@ -86,11 +87,19 @@ pub struct Allocation {
     is_registered: bool,
 }
 
+impl Owner {
+    /// Keeps something alive, and the library that has its methods loaded.
+    fn foreign(owner: Box<dyn Any + Send>) -> Self {
+        let library = Loaded::with_methods(&*owner);
+        Self::Foreign { owner, _library: library }
+    }
+}
+
 enum Owner {
     /// Made by the buffer, freed with it.
     Runtime(Arc<dyn Memory>),
     /// Memory of something else that is kept alive.
-    Foreign(Box<dyn Any + Send>),
+    Foreign { owner: Box<dyn Any + Send>, _library: Option<Loaded> },
 }
 
 // SAFETY: the pointer is an address within memory that `owner` keeps alive; commands that use it are ordered by the graph.
@@ -162,9 +171,10 @@ impl BufferCore {
         if page.is_some_and(|page| page.contains(&0)) {
             return Err(Error::invalid("the page size of a buffer must not be zero in any dimension"));
         }
+        let elements = Elements { name: lasting(elements.name), ..elements };
         Ok(Arc::new(Self {
             id: BufferId::unique(),
-            created: Location::caller(),
+            created: SourcePlace::lasting(Location::caller()),
             extent,
             page: page.unwrap_or(extent.map(|n| n.max(1))),
             has_pages: page.is_some(),
@@ -186,6 +196,7 @@ impl BufferCore {
 
     /// Has messages call it so from now on.
     pub fn set_name(&self, name: &'static str) {
+        let name = lasting(name);
         self.labels.lock().name = Some(name);
     }
 
@@ -312,7 +323,7 @@ impl BufferState {
         is_current: bool,
     ) -> Result<AllocationIdx> {
         let allocation =
-            Allocation { memory, pointer, device: device.clone(), owner: Owner::Foreign(owner), is_registered: false };
+            Allocation { memory, pointer, device: device.clone(), owner: Owner::foreign(owner), is_registered: false };
         let index = self.insert(core, allocation, UsmKind::Device).map_err(|(error, _)| error)?;
         if is_current {
             self.map.update(&Region::whole(core.extent), |_, page| page.current = page.current.with(index));
@@ -371,7 +382,7 @@ impl BufferState {
         core.labels.lock().addresses.retain(|base| *base != allocation.pointer.as_ptr() as usize);
         allocation.forget();
         match allocation.owner {
-            Owner::Foreign(owner) => Some(owner),
+            Owner::Foreign { owner, .. } => Some(owner),
             Owner::Runtime(_) => {
                 allocation.free(core.layout);
                 None
@@ -412,7 +423,7 @@ impl Allocation {
     /// What keeps memory alive that the buffer did not allocate.
     pub fn foreign_owner(&self) -> Option<&(dyn Any + Send)> {
         match &self.owner {
-            Owner::Foreign(owner) => Some(&**owner),
+            Owner::Foreign { owner, .. } => Some(&**owner),
             Owner::Runtime(_) => None,
         }
     }

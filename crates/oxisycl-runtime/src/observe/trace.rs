@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
-use std::panic::Location;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,6 +15,7 @@ use parking_lot::Mutex;
 
 use crate::fork;
 use crate::ids::NodeId;
+use crate::plug_ins::SourcePlace;
 
 /// One finished command.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Span {
     /// What ran.
     pub name: String,
     /// Where the user's source launched or submitted it.
-    pub place: Option<&'static Location<'static>>,
+    pub place: Option<SourcePlace>,
     /// What is passed to a kernel beside its captures.
     pub arguments: Option<&'static ArgumentType>,
     /// Its kind: `kernel`, `copy`, `fill`, `host_task`, `other`.
@@ -280,7 +280,7 @@ mod tests {
                 },
             ],
         };
-        let place = Location::caller();
+        let place = SourcePlace::lasting(std::panic::Location::caller());
         let text =
             texts("arguments", &[Span { place: Some(place), arguments: Some(&TUPLE), ..span("a", "cpu", 0, 1) }]);
         let place = format!("\"args\":{{\"node\":0,\"place\":\"{place}\",");

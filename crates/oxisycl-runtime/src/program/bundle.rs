@@ -16,9 +16,10 @@ use parking_lot::RwLock;
 
 use super::choose::{self, Choice, Query};
 use super::index::{Image, Index, Unit};
-use super::launches::{FoldHasher, LaunchKey};
-use super::link_unit::{self, LinkUnit};
+use super::launches::LaunchKey;
 use super::{Code, KernelKey, KnownKernel, Programs, query_of};
+use crate::fold_hasher::FoldHasher;
+use crate::plug_ins::link_unit::{self, LinkUnit};
 use crate::{Error, Result};
 
 /// A kernel that a bundle is to have.

@@ -23,7 +23,7 @@ use oxisycl_types::{ArgumentType, Aspect, ErrorCode};
 
 use super::KernelKey;
 use super::index::{Candidate, Entry, Image, Index, Unit};
-use super::link_unit::LinkUnit;
+use crate::plug_ins::link_unit::LinkUnit;
 use crate::{Error, Result};
 
 /// What is looked for.

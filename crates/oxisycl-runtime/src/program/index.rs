@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use oxisycl_image::{DeviceImage, ImageError};
 
-use super::link_unit::LinkUnit;
 use super::{KernelKey, KnownKernel};
+use crate::plug_ins::link_unit::LinkUnit;
 
 /// An image of the program. Images with equal contents are one.
 #[derive(Debug)]

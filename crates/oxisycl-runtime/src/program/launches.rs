@@ -3,7 +3,7 @@
 //! Invariant: a kernel that was found before the last [`clear`](Launches::clear) is not given out after it.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -12,6 +12,7 @@ use oxisycl_image::{KernelDescriptor, KernelId};
 use parking_lot::RwLock;
 
 use super::variants::{LookedUp, Variants};
+use crate::fold_hasher::FoldHasher;
 
 /// A table of the kernels that were launched before, by kernel and device.
 pub(super) struct Launches {
@@ -105,57 +106,5 @@ impl Launches {
         let gone = std::mem::take(&mut *known);
         drop(known);
         drop(gone);
-    }
-}
-
-/// Hashes keys that are made of addresses and hashes: no input chooses them to collide.
-#[derive(Clone, Copy, Default)]
-pub(super) struct FoldHasher(u64);
-
-impl FoldHasher {
-    pub(super) const fn new() -> Self {
-        Self(0)
-    }
-}
-
-impl BuildHasher for FoldHasher {
-    type Hasher = Self;
-
-    fn build_hasher(&self) -> Self {
-        *self
-    }
-}
-
-impl Hasher for FoldHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    #[inline]
-    fn write_u64(&mut self, number: u64) {
-        let product = u128::from(self.0 ^ number ^ 0xf39c_c060_5ced_c835) * 0x9e37_79b9_7f4a_7c15;
-        self.0 = (product as u64) ^ (product >> 64) as u64;
-    }
-
-    #[inline]
-    fn write_u8(&mut self, number: u8) {
-        self.write_u64(u64::from(number));
-    }
-
-    #[inline]
-    fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
-    }
-
-    #[inline]
-    fn write_isize(&mut self, number: isize) {
-        self.write_u64(number as u64);
-    }
-
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 
-use super::launches::FoldHasher;
-use super::link_unit::LinkUnit;
+use crate::fold_hasher::FoldHasher;
+use crate::plug_ins::link_unit::{self, LinkUnit};
 
 /// Kept by a pending command: the library that holds its native code stays loaded.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl Libraries {
 
     /// A link unit has registered images, or has taken them back.
     pub(super) fn changed(&self, unit: Option<LinkUnit>) {
-        if unit.is_some() && unit != super::link_unit::of_program() {
+        if unit.is_some() && unit != link_unit::of_program() {
             self.are_there.store(true, Ordering::Release);
         }
         self.known.write().clear();

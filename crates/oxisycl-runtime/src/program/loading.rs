@@ -15,11 +15,11 @@ use super::choose::{self, Query};
 use super::compiling;
 use super::disk_cache::{DiskCache, EntryKey};
 use super::index::Image;
-use super::link_unit;
 use super::settings::COMPILE_LIMIT;
 use super::{KernelKey, Programs};
 use crate::graph::{Load, gate_of};
 use crate::observe::counters;
+use crate::plug_ins::link_unit;
 use crate::{Error, Result};
 
 /// The code of a kernel for a launch.

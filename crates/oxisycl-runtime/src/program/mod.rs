@@ -19,10 +19,11 @@ use oxisycl_backend::{Device, KernelInfo, LoadedKernel};
 use oxisycl_image::{Form, KernelDescriptor, SourceLocation};
 use oxisycl_types::{ErrorCode, HostEntry};
 
+use crate::Result;
 use crate::graph::{Gate, Load, gate_of};
 use crate::observe::counters;
 use crate::output::report;
-use crate::{Error, Result};
+use crate::plug_ins::{self, link_unit};
 
 mod bundle;
 mod choose;
@@ -31,7 +32,6 @@ mod disk_cache;
 mod index;
 mod launches;
 mod libraries;
-mod link_unit;
 mod loading;
 mod modules;
 mod profile;
@@ -54,9 +54,11 @@ use variants::{Built, Found, LookedUp, VariantTable, Variants};
 
 pub use bundle::{BundleImage, KernelBundle, SelectImage, WantedKernel};
 pub use libraries::LibraryHold;
-pub(crate) use link_unit::lies_in_the_program;
 pub use loading::Code;
-pub use registry::{__oxisycl_register_images, __oxisycl_unregister_images};
+pub use registry::{
+    __oxisycl_register_images, __oxisycl_unregister_images, register_images_of_another_library,
+    unregister_images_of_another_library,
+};
 pub(crate) use settings::compile_limit_from_env;
 pub(crate) use settings::disk_cache_from_env;
 pub(crate) use settings::load_ahead_from_env;
@@ -84,14 +86,9 @@ pub fn programs() -> &'static Programs {
     &PROGRAMS
 }
 
-/// To be called before anything runs code of the library that holds the runtime by itself. That library is never unloaded from then on.
-pub(crate) fn keep_runtime_loaded() -> Result<()> {
-    link_unit::keep_runtime_loaded().map_err(|message| Error::new(ErrorCode::Platform, message))
-}
-
 /// To be called when the process begins to end, before libraries are unloaded for that reason.
 pub(crate) fn process_ends() {
-    registry::process_ends();
+    plug_ins::process_ends();
     compiling::process_ends();
     // A child that was forked has launched nothing there.
     if let (Some(disk), false) = (PROGRAMS.disk.get(), crate::fork::is_child()) {
@@ -190,7 +187,7 @@ impl Programs {
     ///
     /// At the end of the process it does nothing: drivers may be gone before the last library is.
     pub fn unregister(&self, bytes: *const u8, length: usize) {
-        if registry::is_process_ending() {
+        if plug_ins::is_process_ending() {
             return;
         }
         let removed = self.registry.remove(bytes, length);
@@ -204,7 +201,10 @@ impl Programs {
         // Not before: a launch of another link unit that has the image may have put a kernel there meanwhile. Later ones get other kernels.
         self.launches.clear();
         images.iter().for_each(|(image, _)| self.variants.forget(image));
-        registry::wait_until_unused(&kernels, &uses);
+        // Where commands keep libraries loaded, none of this one is pending.
+        if !plug_ins::is_shared() {
+            registry::wait_until_unused(&kernels, &uses);
+        }
         // What was being loaded for commands that have ended by now.
         for (image, _) in images.iter().filter(|(_, is_registered)| !is_registered) {
             self.modules.take_kernels(image, false, &mut Vec::new());

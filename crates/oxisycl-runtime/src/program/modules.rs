@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::compiling;
 use super::index::Image;
-use super::launches::FoldHasher;
+use crate::fold_hasher::FoldHasher;
 use crate::graph::Load;
 
 /// The images that devices have loaded, by image and device.

@@ -6,7 +6,6 @@
 //! the linker's own.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use oxisycl_backend::LoadedKernel;
@@ -15,10 +14,11 @@ use parking_lot::Mutex;
 
 use super::index::{Image, Index, Unit};
 use super::libraries::Uses;
-use super::link_unit::{self, LinkUnit};
 use super::programs;
 use crate::fork;
 use crate::output::report;
+use crate::plug_ins::is_process_ending;
+use crate::plug_ins::link_unit::{self, LinkUnit};
 
 /// The registered bundles, by address.
 pub(super) struct Registry(Mutex<State>);
@@ -130,18 +130,6 @@ impl State {
     }
 }
 
-/// The process ends: nothing is waited for any more.
-static ENDS: AtomicBool = AtomicBool::new(false);
-
-/// To be called when the process begins to end, before libraries are unloaded for that reason.
-pub(super) fn process_ends() {
-    ENDS.store(true, Ordering::Relaxed);
-}
-
-pub(super) fn is_process_ending() -> bool {
-    ENDS.load(Ordering::Relaxed)
-}
-
 /// Waits until only the caller holds one of the kernels or the library.
 pub(super) fn wait_until_unused(kernels: &[Arc<dyn LoadedKernel>], uses: &Arc<Uses>) {
     let is_used = || Arc::strong_count(uses) > 1 || kernels.iter().any(|kernel| Arc::strong_count(kernel) > 1);
@@ -176,5 +164,25 @@ pub unsafe extern "C" fn __oxisycl_register_images(bytes: *const u8, length: usi
 /// None beyond those of `__oxisycl_register_images`; it is `unsafe` to have the same type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __oxisycl_unregister_images(bytes: *const u8, length: usize) {
+    programs().unregister(bytes, length);
+}
+
+/// As `__oxisycl_register_images`, for link units that use the runtime of another library. They find it by Rust's name, which no other
+/// version of the runtime has.
+///
+/// # Safety
+/// As for [`Programs::register`](super::Programs::register).
+#[inline(never)]
+pub unsafe extern "C" fn register_images_of_another_library(bytes: *const u8, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { programs().register(bytes, length) };
+}
+
+/// As `__oxisycl_unregister_images`, for link units that use the runtime of another library.
+///
+/// # Safety
+/// None beyond those of `__oxisycl_register_images`; it is `unsafe` to have the same type.
+#[inline(never)]
+pub unsafe extern "C" fn unregister_images_of_another_library(bytes: *const u8, length: usize) {
     programs().unregister(bytes, length);
 }

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::queue::State;
 use crate::graph::AsyncHandler;
 use crate::ids::{ContextId, DomainId};
+use crate::plug_ins::Loaded;
 
 /// A set of devices whose queues can wait for each other's events (SYCL 2020 section 4.6.3).
 pub struct Context {
@@ -18,17 +19,21 @@ pub struct Context {
     handler: Option<AsyncHandler>,
     /// Of queues that exist, and of those that are gone while their commands run.
     queues: Mutex<Vec<Arc<Mutex<State>>>>,
+    /// Of the handler. The last field.
+    _library: Option<Loaded>,
 }
 
 impl Context {
     /// A context of `devices`, which belong to one platform (checked by the caller).
     pub fn new(devices: Vec<Arc<dyn Device>>, handler: Option<AsyncHandler>) -> Arc<Self> {
+        let library = handler.as_deref().and_then(Loaded::with_methods);
         Arc::new(Self {
             id: ContextId::unique(),
             domain: DomainId::unique(),
             devices,
             handler,
             queues: Mutex::default(),
+            _library: library,
         })
     }
 

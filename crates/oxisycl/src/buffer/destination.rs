@@ -6,15 +6,19 @@ use std::sync::{Arc, Weak};
 use oxisycl_device::DeviceCopyable;
 use oxisycl_runtime::graph::report_later;
 use oxisycl_runtime::memory::BufferCore;
+use oxisycl_runtime::plug_ins::PlugIns;
 use parking_lot::Mutex;
 
 use super::Buffer;
 use crate::Result;
 
+type Deliver = Box<dyn FnOnce() + Send>;
+
 /// What all handles of a buffer share; its drop is the end of the buffer for the user.
 pub(super) struct Handle {
     core: Arc<BufferCore>,
-    deliver: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    /// What is called at the end, and the plug-in that has its code.
+    deliver: Mutex<Option<(Deliver, PlugIns)>>,
 }
 
 impl Handle {
@@ -33,7 +37,7 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if let Some(deliver) = self.deliver.get_mut().take() {
+        if let Some((deliver, _plug_ins)) = self.deliver.get_mut().take() {
             deliver();
         }
     }
@@ -105,7 +109,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
                 Buffer::<T, D> { handle: Arc::new(Handle::new(core)), view, range, elements: std::marker::PhantomData };
             buffer.to_vec()
         };
-        let deliver: Option<Box<dyn FnOnce() + Send>> = match destination.0 {
+        let deliver: Option<Deliver> = match destination.0 {
             Target::None => None,
             Target::Call(f) => Some(Box::new(move || f(fetch()))),
             Target::Weak(vector) => Some(Box::new(move || {
@@ -118,6 +122,10 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
                 }
             })),
         };
+        let deliver = deliver.map(|deliver| {
+            let plug_ins = PlugIns::of_methods(&*deliver);
+            (deliver, plug_ins)
+        });
         let old = std::mem::replace(&mut *self.handle.deliver.lock(), deliver);
         drop(old);
     }

@@ -241,8 +241,7 @@ fn launches_are_checked_with_the_limits_of_the_code_for_all_values() {
     let values = Values { captures: Captures::of(&block), are_of_constants: true, is_idle: || true };
     let refuse = |_: &KernelInfo| Err(Error::new(ErrorCode::NdRange, "too large"));
     // SAFETY: as above.
-    let refused =
-        unsafe { fixture.programs.code_for(&fixture.devices[0], &descriptor::<First>("a"), &values, refuse) };
+    let refused = unsafe { fixture.programs.code_for(&fixture.devices[0], &descriptor::<First>("a"), &values, refuse) };
     assert_eq!(refused.unwrap_err().code(), ErrorCode::NdRange);
     assert_eq!(fixture.variants(), [3]);
 }
