@@ -48,5 +48,5 @@ pub use kernel::HostCapture;
 pub use link::library::Provider;
 pub use options::{FloatPolicy, Options};
 pub use origin::{REPLACED, RESERVED};
-pub use registration::{SECTION, registration_object};
+pub use registration::{Registers, SECTION, registration_object};
 pub use toolchain::Toolchain;

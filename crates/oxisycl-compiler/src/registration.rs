@@ -10,30 +10,54 @@ use crate::toolchain::Toolchain;
 /// The section of an object or program that holds the images of its link unit, as `oxisycl_image::decode_bundle` reads them.
 pub const SECTION: &str = ".oxisycl";
 
-/// Makes a native object file that registers the images of a link unit. It refers to functions of `oxisycl-runtime`.
+/// The functions of `oxisycl-runtime` that a link unit calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Registers {
+    /// The symbol of the function that takes the images when the unit is loaded.
+    pub register: String,
+    /// The symbol of the function that takes them back when it is unloaded.
+    pub unregister: String,
+    /// Whether they are linked into the unit, and no others will do.
+    pub is_hidden: bool,
+}
+
+impl Registers {
+    /// The functions of the runtime that is linked into the unit. They are hidden: the unit registers with that one, not with the first of the process.
+    pub fn own() -> Self {
+        let [register, unregister] = ["__oxisycl_register_images", "__oxisycl_unregister_images"].map(str::to_owned);
+        Self { register, unregister, is_hidden: true }
+    }
+}
+
+/// Makes a native object file that registers the images of a link unit by the functions of a runtime.
 ///
 /// # Errors
 /// An image that breaks a rule of the format, or a host without a code generator.
-pub fn registration_object(toolchain: &Toolchain, images: &[DeviceImage]) -> Result<Vec<u8>, CompileError> {
+pub fn registration_object(
+    toolchain: &Toolchain,
+    images: &[DeviceImage],
+    registers: &Registers,
+) -> Result<Vec<u8>, CompileError> {
     let bundle = encode_bundle(images).map_err(|error| CompileError::Kernel(error.to_string()))?;
     llvm::load(toolchain.llvm_library())?;
     let context = Context::new();
     let machine = Machine::new(&toolchain.host, "", "")?;
-    let module = Module::from_text(&context, &assembly(&bundle), "registration")?;
+    let module = Module::from_text(&context, &assembly(&bundle, registers), "registration")?;
     module.set_target(machine.triple(), &machine.data_layout());
     module.verify("registration")?;
     machine.emit(&module, Codegen::Object)
 }
 
-fn assembly(bundle: &[u8]) -> String {
+fn assembly(bundle: &[u8], registers: &Registers) -> String {
     use std::fmt::Write;
+    let Registers { register, unregister, is_hidden } = registers;
+    let hidden = if *is_hidden { "hidden " } else { "" };
     let size = bundle.len();
     let mut text = String::with_capacity(3 * size + 1024);
     let _ = write!(text, "@images = private constant [{size} x i8] c\"");
     for byte in bundle {
         let _ = write!(text, "\\{byte:02X}");
     }
-    // The functions are hidden: a library that brings a runtime of its own registers with that one, not with the first of the process.
     // Pointers in the sections of initialisers, not `llvm.global_ctors`: without clang's options that becomes the older `.ctors`, which
     // nothing runs. Marked as used, so that linkers that drop unreferenced sections keep them.
     let _ = write!(
@@ -42,10 +66,10 @@ fn assembly(bundle: &[u8]) -> String {
          @at_load = private constant ptr @register, section \".init_array\", align 8\n\
          @at_unload = private constant ptr @unregister, section \".fini_array\", align 8\n\
          @llvm.used = appending global [3 x ptr] [ptr @images, ptr @at_load, ptr @at_unload], section \"llvm.metadata\"\n\
-         declare hidden void @__oxisycl_register_images(ptr, i64)\n\
-         declare hidden void @__oxisycl_unregister_images(ptr, i64)\n\
-         define internal void @register() {{\n  call void @__oxisycl_register_images(ptr @images, i64 {size})\n  ret void\n}}\n\
-         define internal void @unregister() {{\n  call void @__oxisycl_unregister_images(ptr @images, i64 {size})\n  ret void\n}}\n"
+         declare {hidden}void @\"{register}\"(ptr, i64)\n\
+         declare {hidden}void @\"{unregister}\"(ptr, i64)\n\
+         define internal void @register() {{\n  call void @\"{register}\"(ptr @images, i64 {size})\n  ret void\n}}\n\
+         define internal void @unregister() {{\n  call void @\"{unregister}\"(ptr @images, i64 {size})\n  ret void\n}}\n"
     );
     text
 }
@@ -58,8 +82,13 @@ mod tests {
     #[test]
     fn the_object_holds_the_images_and_refers_to_the_runtime() {
         let toolchain = Toolchain::of_the_tests();
-        let object = registration_object(&toolchain, &[]).expect("a native object");
-        assert_eq!(object, registration_object(&toolchain, &[]).expect("a native object"), "the same bytes again");
+        let own = Registers::own();
+        let object = registration_object(&toolchain, &[], &own).expect("a native object");
+        assert_eq!(
+            object,
+            registration_object(&toolchain, &[], &own).expect("a native object"),
+            "the same bytes again"
+        );
         let file = object::File::parse(&*object).expect("an object file");
         let section = file.section_by_name(SECTION).expect("the section of the images");
         assert_eq!(section.data().expect("its bytes"), encode_bundle(&[]).expect("an empty bundle"));
@@ -70,6 +99,23 @@ mod tests {
         }
         for name in ["__oxisycl_register_images", "__oxisycl_unregister_images"] {
             assert!(undefined.contains(&name), "{undefined:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_functions_of_another_library_may_be_found_there() {
+        let toolchain = Toolchain::of_the_tests();
+        let others =
+            Registers { register: "_ZN1a1bE".to_owned(), unregister: "_ZN1a1c$u7b$E".to_owned(), is_hidden: false };
+        for registers in [Registers::own(), others] {
+            let object = registration_object(&toolchain, &[], &registers).expect("a native object");
+            let file = object::File::parse(&*object).expect("an object file");
+            for name in [&registers.register, &registers.unregister] {
+                let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).expect("the function");
+                let object::SymbolFlags::Elf { st_other, .. } = symbol.flags() else { panic!("expected ELF") };
+                let is_hidden = st_other & 3 == object::elf::STV_HIDDEN;
+                assert_eq!((symbol.is_undefined(), is_hidden), (true, registers.is_hidden), "{name}");
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use super::device_pass;
 use super::diagnostic::Reporter;
 use super::invocation::Invocation;
 use super::sidecar::Place;
-use super::{Host, Result};
+use super::{Host, Result, runtime};
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::stamps;
@@ -52,10 +52,9 @@ pub(super) fn run(
 
 /// The file that cargo expects.
 fn output(invocation: &Invocation, out_dir: &Path) -> PathBuf {
-    let stem = invocation.stem();
     match invocation.is_program() {
-        true => out_dir.join(format!("{stem}{}", std::env::consts::EXE_SUFFIX)),
-        false => out_dir.join(format!("{}{stem}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)),
+        true => out_dir.join(format!("{}{}", invocation.stem(), std::env::consts::EXE_SUFFIX)),
+        false => runtime::library(invocation, out_dir),
     }
 }
 

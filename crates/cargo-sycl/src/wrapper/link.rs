@@ -16,7 +16,8 @@ use super::diagnostic::Reporter;
 use super::pass_times;
 use super::published::is_published;
 use super::refusals::{self, Message};
-use super::sidecar::{Place, Sidecar, outdated};
+use super::runtime::registers;
+use super::sidecar::{Place, Runtime, Sidecar, outdated};
 use crate::compile::{self, Outcome, Progress, Request};
 use crate::failure::{Failure, Result};
 use crate::files::write_atomically;
@@ -28,8 +29,7 @@ use crate::toolchain;
 pub(super) fn object(
     settings: &Settings,
     rustc: &Path,
-    place: &Place,
-    sidecar: &Sidecar,
+    (place, sidecar, runtime): (&Place, &Sidecar, &Runtime),
     allowed: &Allowed,
     reporter: &Reporter,
 ) -> Result<Option<Option<PathBuf>>> {
@@ -63,7 +63,7 @@ pub(super) fn object(
         return Ok(Some(None));
     }
     let object = place.object();
-    write_atomically(&object, &registration_object(&toolchain, &images)?)?;
+    write_atomically(&object, &registration_object(&toolchain, &images, &registers(runtime)?)?)?;
     Ok(Some(Some(object)))
 }
 

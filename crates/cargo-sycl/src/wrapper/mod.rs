@@ -23,6 +23,7 @@ mod pass_times;
 mod published;
 mod refusals;
 mod rendered;
+mod runtime;
 pub(crate) mod sidecar;
 mod source;
 
@@ -94,7 +95,9 @@ fn compile(settings: &Settings, host: &Host, invocation: &Invocation, out_dir: &
     place.clear()?;
     let places: Vec<Place> = dependencies.iter().map(|(place, _)| place.clone()).collect();
     let deferred = if device { None } else { Some(host.deferred()?) };
-    let sidecar = Sidecar::new(&place, key, name, &places, device, deferred);
+    let own = runtime::of_dependencies(name, &dependencies);
+    let for_users = runtime::for_users(invocation, &own);
+    let sidecar = Sidecar::new(&place, key, name, &places, device, deferred).with_runtime(&place, for_users);
     if !device {
         sidecar.write(&place)?;
         return Err(host.replace_process(&[]));
@@ -122,7 +125,9 @@ fn compile(settings: &Settings, host: &Host, invocation: &Invocation, out_dir: &
     let mut link = Vec::new();
     let mut stamp = stamps::of_library(settings);
     if is_linked {
-        let Some(object) = link::object(settings, &host.rustc, &place, &sidecar, &allowed, &reporter)? else { exit(1) };
+        let Some(object) = link::object(settings, &host.rustc, (&place, &sidecar, &own), &allowed, &reporter)? else {
+            exit(1)
+        };
         link.extend(object.into_iter().flat_map(link_argument));
         stamp = stamps::of_linked(settings);
     }

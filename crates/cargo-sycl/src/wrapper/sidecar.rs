@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Failure, Result};
 
 /// Changes when a field or the folder does: then everything is compiled again, instead of being missed.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// What is known of a crate that was compiled through the wrapper.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -28,6 +28,20 @@ pub(crate) struct Sidecar {
     dependencies: Vec<PathBuf>,
     /// How to run the device pass later, if a kernel turns out to need it.
     pub(crate) deferred: Option<Deferred>,
+    /// Which runtime the crates that use this one get.
+    runtime: Runtime,
+}
+
+/// The runtime that kernels are registered with.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) enum Runtime {
+    /// There is none in the crate, nor in those that it depends on.
+    #[default]
+    None,
+    /// Each program and each library that the crate is linked to has its own.
+    Own,
+    /// The one in this dynamic library of Rust, for everything that uses the library.
+    Shared(PathBuf),
 }
 
 /// A command line of rustc that was not run.
@@ -120,6 +134,16 @@ impl Place {
         self.file("", "lock")
     }
 
+    /// The folder that has those of cargo's outputs.
+    fn outputs(&self) -> &Path {
+        self.folder.parent().unwrap_or(&self.folder)
+    }
+
+    /// A path as it stays right when the target folder moves.
+    fn relative(&self, path: PathBuf) -> PathBuf {
+        path.strip_prefix(self.outputs()).map(Path::to_owned).unwrap_or(path)
+    }
+
     fn file(&self, prefix: &str, extension: &str) -> PathBuf {
         // Not `with_extension`: a stem may contain a dot.
         self.folder.join(format!("{prefix}{}.{extension}", self.stem))
@@ -161,7 +185,24 @@ impl Sidecar {
         };
         let dependencies = dependencies.iter().map(|dependency| relative(dependency.sidecar())).collect();
         let (key, crate_name) = (key.to_owned(), crate_name.to_owned());
-        Self { version: VERSION, key, crate_name, device, dependencies, deferred }
+        Self { version: VERSION, key, crate_name, device, dependencies, deferred, runtime: Runtime::None }
+    }
+
+    /// Says which runtime the crates that use this one get.
+    pub(crate) fn with_runtime(mut self, place: &Place, runtime: Runtime) -> Self {
+        self.runtime = match runtime {
+            Runtime::Shared(library) => Runtime::Shared(place.relative(library)),
+            other => other,
+        };
+        self
+    }
+
+    /// Which runtime the crates that use this one get.
+    pub(crate) fn runtime(&self, place: &Place) -> Runtime {
+        match &self.runtime {
+            Runtime::Shared(library) => Runtime::Shared(place.outputs().join(library)),
+            other => other.clone(),
+        }
     }
 
     /// Writes it, whole or not at all.
@@ -259,6 +300,26 @@ mod tests {
         assert!(Sidecar::read(&app, "k").is_err());
         app.clear().unwrap();
         assert_eq!(Sidecar::read(&app, "k"), Ok(None));
+    }
+
+    #[test]
+    fn the_library_of_a_shared_runtime_is_found_again_also_when_the_target_folder_moved() {
+        let scratch = Scratch::new("sidecar-runtime");
+        let (app, near, far) = places(scratch.path());
+        let library = scratch.path().join("debug/deps/libnear.so");
+        let write = |place: &Place, runtime: Runtime| {
+            fs::create_dir_all(place.folder()).unwrap();
+            Sidecar::new(place, "k", "near", &[], false, None).with_runtime(place, runtime).write(place).unwrap();
+        };
+        write(&near, Runtime::Shared(library.clone()));
+        write(&far, Runtime::Shared(library.clone()));
+        write(&app, Runtime::Own);
+        let read = |place: &Place| Sidecar::read(place, "k").unwrap().unwrap().runtime(place);
+        assert_eq!([read(&near), read(&far)], [Runtime::Shared(library.clone()), Runtime::Shared(library)]);
+        assert_eq!(read(&app), Runtime::Own);
+        fs::rename(scratch.path().join("debug"), scratch.path().join("moved")).unwrap();
+        let near = Place::new(&scratch.path().join("moved/deps"), "near-2");
+        assert_eq!(read(&near), Runtime::Shared(scratch.path().join("moved/deps/libnear.so")));
     }
 
     #[test]
