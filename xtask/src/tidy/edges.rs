@@ -32,6 +32,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "oxisycl-runtime",
         ],
     ),
+    ("oxisycl-dylib", &["oxisycl"]),
     ("oxisycl-examples", &[]),
     ("oxisycl-kernel-suite", &[]),
     ("cargo-sycl", &["oxisycl", "oxisycl-cache", "oxisycl-image", "oxisycl-compiler"]),
