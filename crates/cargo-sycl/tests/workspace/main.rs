@@ -4,6 +4,7 @@
 
 mod captures;
 mod opencl;
+mod plug_ins;
 mod project;
 mod verbs;
 
@@ -68,6 +69,7 @@ fn a_debug_build_and_what_follows_it() {
     assert_eq!((with_kernels, compiled(&messages).len()), (tests.len() - 1, 0), "all but those of `math`: {messages}");
 
     libraries_are_opened_and_closed(&project);
+    plug_ins::share_one_runtime(&project);
 
     // Plain cargo, an editor's check and this tool do not disturb each other.
     let (build, check) = (["build", "--package", "app"], ["check", "--package", "app"]);
