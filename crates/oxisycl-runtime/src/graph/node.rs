@@ -57,7 +57,7 @@ impl KeptAlive {
 
     /// Adds the plug-in that has the methods.
     #[inline]
-    fn add_to(&self, plug_ins: &mut PlugIns) {
+    pub(crate) fn add_to(&self, plug_ins: &mut PlugIns) {
         match self {
             // The runtime makes these objects.
             Self::Buffer(_) | Self::PlugIns(_) => {}

@@ -48,6 +48,11 @@ impl Title {
         if self.is_type { display_name_of(self.name) } else { self.name }
     }
 
+    /// Adds what the command has code of.
+    pub(crate) fn add_to(&self, plug_ins: &mut PlugIns) {
+        plug_ins.add_all(&self.plug_ins);
+    }
+
     /// What the command has code of, which nothing but the caller keeps loaded from now on.
     pub(super) fn take_plug_ins(&mut self) -> PlugIns {
         std::mem::take(&mut self.plug_ins)

@@ -196,6 +196,11 @@ impl PlugIns {
         self.extend(Loaded::with_methods(object));
     }
 
+    /// Keeps all of these loaded.
+    pub(crate) fn add_all(&mut self, others: &Self) {
+        others.0.iter().flat_map(|others| others.iter()).for_each(|loaded| self.push(loaded.clone()));
+    }
+
     /// Whether all that was added is never unloaded.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

@@ -21,6 +21,7 @@ use crate::graph::{
 use crate::ids::BufferId;
 use crate::memory::{BufferCore, BufferState};
 use crate::observe::{counters, graph_dump, trace};
+use crate::plug_ins::{PlugIns, is_shared};
 use crate::{Error, Result};
 
 /// What one command group does, recorded before anything of it is scheduled.
@@ -42,6 +43,32 @@ pub struct CommandGroup {
     pub title: Option<Box<Title>>,
     /// Other things that must live until the command has completed.
     pub kept_alive: SmallVec<[KeptAlive; 1]>,
+}
+
+impl CommandGroup {
+    /// The plug-ins that have code of the group. To be found before the queue and buffers are locked. The dynamic linker has a lock of its
+    /// own, which constructors of libraries hold when they submit. What makes the nodes finds plug-ins in a table then.
+    #[inline]
+    fn plug_ins(&self) -> PlugIns {
+        let mut plug_ins = PlugIns::default();
+        if is_shared() {
+            self.add_plug_ins(&mut plug_ins);
+        }
+        plug_ins
+    }
+
+    #[cold]
+    fn add_plug_ins(&self, plug_ins: &mut PlugIns) {
+        self.kept_alive.iter().for_each(|kept| kept.add_to(plug_ins));
+        if let Some(title) = &self.title {
+            title.add_to(plug_ins);
+        }
+        for command in &self.commands {
+            if let Command::Kernel(kernel) = command {
+                Title::of(&kernel.descriptor).add_to(plug_ins);
+            }
+        }
+    }
 }
 
 /// Takes command groups for one device (SYCL 2020 section 4.6.5).
@@ -109,6 +136,7 @@ impl Queue {
     /// # Safety
     /// As for [`submit`](Self::submit).
     pub unsafe fn submit_group(&self, group: &mut CommandGroup) -> Result<Arc<Node>> {
+        let _plug_ins = group.plug_ins();
         // First in, last out: user values that end with the group are dropped after all locks are released.
         let _deferred = DeferredDrops::enter();
         #[cfg(feature = "tracing")]
