@@ -6,6 +6,7 @@ use oxisycl_backend::{Captures, KernelGroupLimits};
 use oxisycl_image::SpecializedLoad;
 
 use super::*;
+use crate::Error;
 use crate::program::variants::MAX_VARIANTS;
 
 /// The argument block of the kernels here: an address, a constant, and padding that nothing may look at.
