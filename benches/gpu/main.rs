@@ -58,6 +58,9 @@ struct Body {
 }
 
 fn main() -> ExitCode {
+    // A run loads what the one before did, and first launches are what one of the figures is about.
+    // SAFETY: no other thread runs yet.
+    unsafe { std::env::set_var("OXISYCL_LOAD", "lazy") };
     let mut reference = None;
     let arguments = Arguments::parse(std::env::args().skip(1), " [--reference PROGRAM]", |name, value| match name {
         "--reference" => {

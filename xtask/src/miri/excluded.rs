@@ -115,7 +115,7 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
     (
         "oxisycl-runtime",
         &[
-            "program::link_unit::tests::functions_of_one_program_lie_in_one_link_unit",
+            "plug_ins::link_unit::tests::functions_of_one_program_lie_in_one_link_unit",
             "program::tests::loading::unregistering_waits_for_native_code_of_the_library",
             "program::tests::lookup::a_kernel_that_is_launched_elsewhere_in_the_image_is_another_one",
             "program::tests::lookup::an_image_of_another_link_unit_that_disagrees_is_passed_over",
