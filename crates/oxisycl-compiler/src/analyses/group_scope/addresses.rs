@@ -263,7 +263,10 @@ impl<'c> Addresses<'c> {
 }
 
 /// How the names of functions begin that keep no address, and put none into a variable: LLVM's, builtins, and the device library's.
-const KEEP_NOTHING: [&str; 3] = ["llvm.", builtin_table::PREFIX, "__oxisycl_"];
+const KEEP_NOTHING: [&str; 3] = ["llvm.", builtin_table::PREFIX, DEVICE_LIBRARY];
+
+/// How the names of the device library's functions begin. None of them has a barrier.
+pub(super) const DEVICE_LIBRARY: &str = "__oxisycl_";
 
 /// Whether no code runs after the block of a call.
 fn ends(call: Value<'_>) -> bool {

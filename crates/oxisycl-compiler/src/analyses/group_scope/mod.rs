@@ -10,12 +10,16 @@ mod addresses;
 
 use rustc_hash::FxHashSet;
 
-use crate::llvm::{Opcode, TypeKind, Value};
-use addresses::{Addresses, Base};
+use crate::llvm::{Attribute, Opcode, TypeKind, Value};
+use addresses::{Addresses, Base, DEVICE_LIBRARY};
 
 /// The reason why no device can run a kernel over groups, because of its use of variables' addresses. `None` if there is none.
 pub(crate) fn refusal(kernel: Value<'_>) -> Option<String> {
     let instructions = kernel.instructions();
+    // Where work-items do not meet, none depends on the way of another.
+    if !instructions.iter().any(|instruction| meets_others(*instruction)) {
+        return None;
+    }
     let addresses = Addresses::new(&instructions);
     let decides = instructions.into_iter().any(|instruction| match instruction.opcode() {
         Some(Opcode::INTEGER_COMPARISON) => {
@@ -33,6 +37,14 @@ pub(crate) fn refusal(kernel: Value<'_>) -> Option<String> {
     decides.then(|| {
         "it compares the address of a variable, or makes a number of it, which differs between the work-items of a group".to_owned()
     })
+}
+
+/// Whether an instruction is a barrier, a shuffle, or a call of a function with one.
+fn meets_others(instruction: Value<'_>) -> bool {
+    instruction.is(Opcode::CALL)
+        && instruction.callee().is_none_or(|callee| {
+            callee.has_attribute(Attribute::FUNCTION, "convergent") && !callee.name().starts_with(DEVICE_LIBRARY)
+        })
 }
 
 fn is_of_variable(bases: &FxHashSet<Base<'_>>) -> bool {
@@ -89,12 +101,14 @@ mod tests {
             "declare void @use(i64)
             declare void @keep(ptr)
             declare ptr @kept()
+            declare void @barrier() convergent
             declare void @oxisycl.read(ptr)
             declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
             define void @k(ptr %p, i1 %c, i64 %n) {{
                 %v = alloca [8 x i32]
                 %w = alloca i32
                 %x = alloca [8 x i32]
+                call void @barrier()
                 {body}
                 ret void
             }}"
@@ -137,6 +151,22 @@ mod tests {
              store ptr %e, ptr %v %r = icmp eq ptr %e, %p br i1 %r, label %b, label %d d:",
         ] {
             assert!(is_refused(body), "{body}");
+        }
+    }
+
+    #[test]
+    fn kernels_without_barriers_may_do_anything_with_addresses() {
+        let context = context();
+        for (call, is_refused) in
+            [("", false), ("call float @__oxisycl_sinf(float 0.0)", false), ("call void @barrier()", true)]
+        {
+            let text = format!(
+                "declare void @barrier() convergent
+                declare float @__oxisycl_sinf(float) convergent
+                define i1 @k(ptr %p) {{ %v = alloca i32 {call} %r = icmp ult ptr %v, %p ret i1 %r }}"
+            );
+            let module = module(&context, &text);
+            assert_eq!(refusal(module.function("k").expect("the kernel")).is_some(), is_refused, "{call}");
         }
     }
 
