@@ -43,9 +43,21 @@ pub(crate) fn refusal(kernel: Value<'_>) -> Option<String> {
 fn meets_others(instruction: Value<'_>) -> bool {
     instruction.is(Opcode::CALL)
         && instruction.callee().is_none_or(|callee| {
-            callee.has_attribute(Attribute::FUNCTION, "convergent") && !callee.name().starts_with(DEVICE_LIBRARY)
+            let is_alone = ALONE.iter().any(|prefix| callee.name().starts_with(prefix));
+            callee.has_attribute(Attribute::FUNCTION, "convergent") && !is_alone
         })
 }
+
+/// How the names of functions begin that count as convergent, as all functions of a device do, and that a work-item runs by itself.
+const ALONE: [&str; 7] = [
+    DEVICE_LIBRARY,
+    "oxisycl.spirv.local_id",
+    "oxisycl.spirv.group_id",
+    "oxisycl.spirv.global_id",
+    "oxisycl.spirv.launch",
+    "oxisycl.spirv.is_",
+    "oxisycl.spirv.as_",
+];
 
 fn is_of_variable(bases: &FxHashSet<Base<'_>>) -> bool {
     bases.iter().any(|base| matches!(base, Base::Variable(_)))
@@ -157,12 +169,16 @@ mod tests {
     #[test]
     fn kernels_without_barriers_may_do_anything_with_addresses() {
         let context = context();
-        for (call, is_refused) in
-            [("", false), ("call float @__oxisycl_sinf(float 0.0)", false), ("call void @barrier()", true)]
-        {
+        for (call, is_refused) in [
+            ("", false),
+            ("call float @__oxisycl_sinf(float 0.0)", false),
+            ("call i64 @oxisycl.spirv.local_id(i32 0)", false),
+            ("call void @barrier()", true),
+        ] {
             let text = format!(
                 "declare void @barrier() convergent
                 declare float @__oxisycl_sinf(float) convergent
+                declare i64 @oxisycl.spirv.local_id(i32) convergent
                 define i1 @k(ptr %p) {{ %v = alloca i32 {call} %r = icmp ult ptr %v, %p ret i1 %r }}"
             );
             let module = module(&context, &text);
