@@ -49,8 +49,10 @@ fn meets_others(instruction: Value<'_>) -> bool {
 }
 
 /// How the names of functions begin that count as convergent, as all functions of a device do, and that a work-item runs by itself.
-const ALONE: [&str; 7] = [
+const ALONE: [&str; 9] = [
     DEVICE_LIBRARY,
+    "llvm.nvvm.exit",
+    "oxisycl.as_",
     "oxisycl.spirv.local_id",
     "oxisycl.spirv.group_id",
     "oxisycl.spirv.global_id",
