@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use oxisycl_backend::{ArgumentBlock, BackendError, Command, Device, KernelCommand};
 use oxisycl_backend_testing::recording::{CompletionMode, RecordingConfig};
 use oxisycl_image::{
-    DeviceImage, Form, ImageTarget, KernelDescriptor, KernelEntry, KernelId, ParameterLayout, SourceLocation,
-    encode_bundle,
+    DeviceImage, Form, ImageTarget, KernelDescriptor, KernelEntry, KernelId, ParameterLayout, encode_bundle,
 };
 use oxisycl_runtime::graph::{AsyncErrors, Node, Unloaded};
 use oxisycl_runtime::program::{Code, KernelKey, Programs};
@@ -70,26 +69,8 @@ impl Machine {
 /// Has one kernel: each is a program of its own.
 fn programs() -> Programs {
     let kernel = descriptor("", 0);
-    let entry = KernelEntry {
-        symbol: "symbol".to_owned(),
-        type_id: KernelKey::new(kernel.id.type_id, kernel.id.form).type_id,
-        form: kernel.id.form,
-        parameters: kernel.parameters,
-        type_name: kernel.type_name.to_owned(),
-        location: SourceLocation { file: String::new(), line: 1, column: 1 },
-        launch: None,
-        requirements: Vec::new(),
-        aspects: Vec::new(),
-        unstated: Vec::new(),
-        library: Vec::new(),
-        arguments: Vec::new(),
-        specialized: Vec::new(),
-        may_panic: false,
-        may_print: false,
-        is_paired: false,
-        has_unbounded_stack: false,
-        groups: oxisycl_image::GroupNeeds::default(),
-    };
+    let type_id = KernelKey::new(kernel.id.type_id, kernel.id.form).type_id;
+    let entry = KernelEntry::new("symbol", type_id, kernel.id.form, kernel.parameters, kernel.type_name);
     let image = DeviceImage {
         target: ImageTarget::Ptx { sm: 80 },
         kernels: vec![entry],
