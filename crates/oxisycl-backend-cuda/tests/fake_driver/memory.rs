@@ -1,70 +1,20 @@
 //! Memory of the process for launches: of many that have ended, and of those that have not.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::Layout;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use oxisycl_backend::{Batching, Completion, Device, LoadedKernel, Outcome, Queue, QueueOptions, UsmKind};
+use oxisycl_backend::{Batching, Device, LoadedKernel, Queue, QueueOptions, UsmKind};
+use oxisycl_backend_testing::footprint::{Counter, Counting, allocated, alone, resident};
 use oxisycl_backend_testing::harness::{create_queue, help_once};
 use oxisycl_types::PanicRecord;
 
 use crate::fake::Fake;
 use crate::support::{kernel, launch, line};
 
-/// Bytes that the program has allocated. The fake driver is a library with an allocator of its own.
-static ALLOCATED: AtomicI64 = AtomicI64::new(0);
-
-struct Counting;
-
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-// SAFETY: the system's allocator does everything; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: by the contract of this function.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        ALLOCATED.fetch_sub(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: by the contract of this function.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-/// Bytes of the process that are in memory; 0 where the system does not tell.
-fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
-    kibibytes.unwrap_or(0) << 10
-}
-
-/// Counts ends.
-#[derive(Default)]
-struct Counter(AtomicUsize);
-
-impl Completion for Counter {
-    unsafe fn complete(self: Arc<Self>, _outcome: Outcome) {
-        self.0.fetch_add(1, Ordering::Release);
-    }
-}
-
-impl Counter {
-    #[track_caller]
-    fn wait_for(&self, n: usize, queue: &Arc<dyn Queue>) {
-        let began = Instant::now();
-        while self.0.load(Ordering::Acquire) < n {
-            assert!(began.elapsed() < Duration::from_secs(60), "the commands do not end");
-            if !help_once(&**queue) {
-                std::thread::yield_now();
-            }
-        }
-    }
-}
 
 /// Launches of one kernel on one queue.
 struct Launches {
@@ -97,7 +47,13 @@ impl Launches {
     }
 
     fn wait(&self) {
-        self.counter.wait_for(self.n_launched, &self.queue);
+        let began = Instant::now();
+        while self.counter.n_ended() < self.n_launched {
+            assert!(began.elapsed() < Duration::from_secs(60), "the commands do not end");
+            if !help_once(&*self.queue) {
+                std::thread::yield_now();
+            }
+        }
     }
 
     /// Bytes for a launch that has not ended, its panic record included, but not what the driver keeps.
@@ -110,7 +66,7 @@ impl Launches {
         // SAFETY: the byte is freed after the commands have ended.
         drop(unsafe { self.queue.issue(blocker, &[], self.counter.clone()) }.expect("accepted"));
         self.n_launched += 1;
-        let bytes = |fake: &Fake| ALLOCATED.load(Ordering::Relaxed) + fake.held()[0];
+        let bytes = |fake: &Fake| allocated() + fake.held()[0];
         let before = bytes(&self.fake);
         self.launch(N_LAUNCHES);
         let after = bytes(&self.fake);
@@ -125,6 +81,10 @@ impl Launches {
 
 #[test]
 fn many_launches_keep_no_memory() {
+    alone("memory::many_launches_keep_no_memory", launch_many);
+}
+
+fn launch_many() {
     // A quick build does a fifth.
     const N_THOUSANDS: usize = if cfg!(debug_assertions) { 200 } else { 1000 };
     /// Of memory that grows. A million launches may keep 20 MiB.
@@ -148,6 +108,10 @@ fn many_launches_keep_no_memory() {
 /// Launching waits when a stream of the driver is full.
 #[test]
 fn an_unfinished_launch_has_a_bounded_cost() {
+    alone("memory::an_unfinished_launch_has_a_bounded_cost", leave_unfinished);
+}
+
+fn leave_unfinished() {
     for batching in [Batching::On, Batching::Always, Batching::Off] {
         // Measured: at most 589 and, with the memory of graphs, 1143.
         for (name, limit) in [("empty", 660), ("failing", 660 + size_of::<PanicRecord>())] {

@@ -15,7 +15,11 @@ mod sub_devices;
 mod support;
 mod unfinished;
 
+use oxisycl_backend_testing::footprint::Counting;
 use oxisycl_backend_testing::suite;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 fn main() -> std::process::ExitCode {
     suite::main(&[
