@@ -4,6 +4,7 @@
 //! Elsewhere they go through local memory, so that a kernel runs on every device, with the same results.
 
 use super::blocks::{fold_block, scan_block};
+use super::collective::{Scanned, Wanted};
 use super::lanes::{BLOCK, Members};
 use super::memory::PrivateValues;
 use super::scope::Group;
@@ -326,6 +327,48 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>, const W: usize> SubGroups<'_, '
         }
         // SAFETY: native code, and the values are borrowed.
         unsafe { core::slice::from_raw_parts_mut(own, values.len()) }.chunks_mut(W).for_each(in_memory);
+    }
+
+    /// Scans the values of the first `n` work-items of each sub-group. Others get what is of no use, but for the total, which no values have either. For
+    /// device code.
+    #[inline(always)]
+    pub(super) fn scan_first<T, O>(&mut self, own: T, n: usize, operator: &O, wanted: Wanted) -> Scanned<T>
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T>,
+    {
+        let place = self.place();
+        let (lane, last) = (place.lane, n.wrapping_sub(1));
+        // SAFETY: as in `change`. Behind the second meeting, places are only read until the barrier.
+        unsafe {
+            if builtin::has_shuffles() && W <= BLOCK {
+                let own = place.members.scan::<T, O, W>(own, lane as u32, n as u32, operator);
+                let mut before = None;
+                if wanted == Wanted::Exclusive {
+                    let left = place.shuffle(own, lane.wrapping_sub(1));
+                    before = (lane > 0).then_some(left);
+                }
+                return Scanned { own, before, total: place.shuffle(own, last) };
+            }
+            let scratch = self.group.scratch::<T>();
+            let item = scratch.item(place.first + lane);
+            item.write(own);
+            self.group.meet();
+            if lane == 0 && n > 0 {
+                let values = core::slice::from_raw_parts_mut(item, n.min(place.n));
+                if wanted == Wanted::Total {
+                    fold_block(values, operator);
+                } else {
+                    scan_block(values, operator);
+                }
+            }
+            self.group.meet();
+            let before = (lane > 0).then(|| scratch.item(place.first + lane - 1).read());
+            let total = scratch.item(place.first + last.min(place.n - 1)).read();
+            let own = item.read();
+            builtin::group_barrier();
+            Scanned { own, before, total }
+        }
     }
 
     /// Gives each work-item the value of the one at place `source` of its sub-group, if there is one. `source` gets the own place, and the local linear id.

@@ -8,6 +8,7 @@
 //! the host device, and are called `once area::name`. What cannot be tested on a device is ignored, with the reason.
 
 mod harness;
+mod model;
 mod reduce;
 mod support;
 
@@ -89,6 +90,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("nd", nd::copies::TESTS),
     ("nd", nd::divergence::TESTS),
     ("nd", nd::joint::TESTS),
+    ("nd", nd::sub_group_joint::TESTS),
     ("nd", nd::sub_groups::TESTS),
     ("reduce", reduce::TESTS),
     ("reduce", reduce::forms::TESTS),

@@ -58,7 +58,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     ///
     /// # Safety
     /// Native code.
-    unsafe fn exchange<T>(&mut self, value: T, place: &'static Location<'static>) -> Exchanged<T> {
+    pub(super) unsafe fn exchange<T>(&mut self, value: T, place: &'static Location<'static>) -> Exchanged<T> {
         const { assert!(align_of::<T>() <= GroupSize::ALIGNMENT, "local memory is aligned to 64 bytes") };
         // Groups are smaller than what can be counted in such sizes: their private values were.
         let bytes = size_of::<T>().saturating_mul(self.group.items().saturating_add(1));
@@ -78,11 +78,11 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
 }
 
 /// Values of a group in native code.
-struct Exchanged<T> {
+pub(super) struct Exchanged<T> {
     /// One for each work-item, and one behind them.
-    first: *mut T,
+    pub(super) first: *mut T,
     /// Why the caller goes on. The values are those of all only if they have come.
-    turn: HostTurn,
+    pub(super) turn: HostTurn,
 }
 
 /// What all work-items of a group come to: proved by the compiler ([`NdItem::group`]), or promised by the caller ([`NdItem::unchecked`]).
@@ -93,12 +93,12 @@ pub struct NdGroup<'a, 'wi, 'cg: 'wi, const D: usize, S, const PROVED: bool> {
 /// The sub-group of a work-item, of `W` work-items, of which the last one of a group may have fewer. All work-items of the group come to each of its
 /// algorithms.
 pub struct SubGroup<'a, 'wi, 'cg: 'wi, const D: usize, S, const W: usize, const PROVED: bool> {
-    item: &'a mut NdItem<'wi, 'cg, D, S>,
+    pub(super) item: &'a mut NdItem<'wi, 'cg, D, S>,
 }
 
 /// Has the compiler prove that all work-items come to the caller's caller.
 #[inline(always)]
-fn prove<const PROVED: bool>() {
+pub(super) fn prove<const PROVED: bool>() {
     if PROVED {
         builtin::prove_convergence();
     }

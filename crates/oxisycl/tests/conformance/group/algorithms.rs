@@ -5,6 +5,7 @@ use oxisycl::operator::{Identity, Max, Min, Operator, Sum};
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
+use crate::model::scan_of_group;
 
 tests![
     values_of_u8,
@@ -34,23 +35,6 @@ pub(crate) fn sizes(env: &Env) -> Vec<usize> {
     let info = env.device().info();
     let most = info.max_work_group_size.min(info.max_work_item_sizes[2]).min(1024);
     [1, 2, 31, 32, 33, 255, 256, 1000, most].into_iter().filter(|n| *n <= most).collect()
-}
-
-/// The inclusive scan in the order that the documentation promises.
-pub(crate) fn scanned<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> Vec<T> {
-    let mut all: Vec<T> = Vec::new();
-    for block in values.chunks(32) {
-        let left = all.last().copied();
-        let mut now = block.to_vec();
-        for step in [1, 2, 4, 8, 16] {
-            let old = now.clone();
-            for i in step..now.len() {
-                now[i] = combine(old[i - step], old[i]);
-            }
-        }
-        all.extend(now.into_iter().map(|value| left.map_or(value, |left| combine(left, value))));
-    }
-    all
 }
 
 /// What each work-item has: two reductions, the totals of two scans, and its values after an inclusive scan and two exclusive ones.
@@ -92,7 +76,7 @@ where
         let found = output.to_vec().unwrap();
         for (group, values) in values.chunks(size).enumerate() {
             let (with_plain, with_own) =
-                (scanned(values, |a, b| plain.combine(a, b)), scanned(values, |a, b| own.combine(a, b)));
+                (scan_of_group(values, |a, b| plain.combine(a, b)), scan_of_group(values, |a, b| own.combine(a, b)));
             let [of_plain, of_own] = [with_plain[size - 1], with_own[size - 1]];
             let all = [of_plain, of_own, of_own, of_plain];
             for i in 0..size {
@@ -239,8 +223,8 @@ fn groups_of_the_devices_largest_size(env: &Env) {
     let found = output.to_vec().unwrap();
     for group in 0..2 {
         let values: Vec<u64> = (0..size).map(|i| (group * size + i) as u64 + 1).collect();
-        let sums = scanned(&values, |a, b| a + b);
-        let own = scanned(&values, |a, b| a.wrapping_mul(3).wrapping_add(b));
+        let sums = scan_of_group(&values, |a, b| a + b);
+        let own = scan_of_group(&values, |a, b| a.wrapping_mul(3).wrapping_add(b));
         let any = 1 + 2 * u64::from(size == 1);
         for i in 0..size {
             let from = if i % 32 == 31 || i + 1 == size { i } else { i + 1 };
@@ -435,7 +419,7 @@ fn algorithms_over_values_of_several_sizes_share_memory(env: &Env) {
     submitted.unwrap().wait().unwrap();
     let mut expected = vec![1u64; N];
     for _ in 0..3 {
-        expected = scanned(&expected, u64::wrapping_add);
+        expected = scan_of_group(&expected, u64::wrapping_add);
     }
     let expected: Vec<_> = expected.into_iter().map(|n| (1, n, 3 * N as u32)).collect();
     assert_eq!(output.to_vec().unwrap(), expected);

@@ -1,11 +1,11 @@
 //! Algorithms of a group over elements of tiles and slices.
 
 use oxisycl::group::{Fixed1, Local, LocalSlice, Shares};
-use oxisycl::operator::{Max, Operator, Product, Sum};
+use oxisycl::operator::{Identity, Max, Operator, Product, Sum};
 use oxisycl::prelude::*;
 
-use super::algorithms::scanned;
 use crate::harness::{Env, tests};
+use crate::model::{Joint, Number, joint_of_group, of_each_number};
 
 tests![
     tiles_and_slices_are_reduced_together,
@@ -59,17 +59,6 @@ fn tiles_and_slices_are_reduced_together(env: &Env) {
     }
 }
 
-/// The scan that the documentation promises: piece by piece.
-pub(crate) fn in_pieces<T: Copy>(values: &[T], piece: usize, combine: impl Fn(T, T) -> T) -> Vec<T> {
-    let mut all: Vec<T> = Vec::new();
-    for values in values.chunks(piece) {
-        let left = all.last().copied();
-        let of_piece = scanned(values, &combine);
-        all.extend(of_piece.into_iter().map(|value| left.map_or(value, |left| combine(left, value))));
-    }
-    all
-}
-
 /// Both scans of `values` by groups of `N`, each of which computes all of them.
 fn scans<const N: usize, T, O>(env: &Env, values: &[T], operator: O, first: T) -> Vec<[T; 2]>
 where
@@ -107,17 +96,10 @@ where
     T: DeviceCopyable + bytemuck::AnyBitPattern + PartialEq + std::fmt::Debug,
     O: Operator<T> + 'static,
 {
-    let combine = |a, b| operator.combine(a, b);
-    let mut before = first;
-    let mut expected = Vec::new();
-    for values in values.chunks(N) {
-        let of_piece = scanned(values, combine);
-        expected.extend((0..values.len()).map(|i| if i == 0 { before } else { combine(before, of_piece[i - 1]) }));
-        before = combine(before, of_piece[values.len() - 1]);
-    }
+    let Joint { inclusive, exclusive, .. } = joint_of_group(values, N, operator, first);
     let found = scans::<N, T, O>(env, values, operator, first);
-    for (i, (inclusive, exclusive)) in in_pieces(values, N, combine).into_iter().zip(expected).enumerate() {
-        assert_eq!(found[i], [inclusive, exclusive], "element {i} of {} by groups of {N}", values.len());
+    for (i, expected) in inclusive.into_iter().zip(exclusive).enumerate() {
+        assert_eq!(found[i], [expected.0, expected.1], "element {i} of {} by groups of {N}", values.len());
     }
 }
 
@@ -134,13 +116,15 @@ fn tiles_and_slices_are_scanned_together(env: &Env) {
 }
 
 /// Compares a reduction of elements by groups of `N`, and both scans, with what the documentation says of them.
-fn all_forms<const N: usize, T, O>(env: &Env, value: impl Fn(usize) -> T, operator: O, first: T)
+fn all_forms<const N: usize, T, O>(env: &Env, operator: O)
 where
-    T: DeviceCopyable + bytemuck::AnyBitPattern + PartialEq + std::fmt::Debug,
+    T: Number,
     O: Operator<T> + 'static,
+    Sum: Identity<T>,
 {
+    let first = T::FIRST;
     for len in [1, 31, 32, 33, 255, 256, 1000] {
-        let values: Vec<T> = (0..len).map(&value).collect();
+        let values: Vec<T> = (0..len).map(T::at).collect();
         both_scans::<N, _, _>(env, &values, operator, first);
         let (input, output) =
             (Buffer::from_vec(values.clone()).unwrap(), Buffer::from_vec(vec![first; 2 * N]).unwrap());
@@ -158,60 +142,38 @@ where
             })
         });
         submitted.unwrap().wait().unwrap();
-        // The share of each work-item, of which the first one begins with `first`.
-        let shares: Vec<T> = (0..N.min(len))
-            .map(|id| {
-                let share = values.iter().skip(id).step_by(N).copied();
-                let first = (id == 0).then_some(first);
-                first.into_iter().chain(share).reduce(|a, b| operator.combine(a, b)).unwrap()
-            })
-            .collect();
-        let all = *scanned(&shares, |a, b| operator.combine(a, b)).last().unwrap();
-        assert_eq!(output.to_vec().unwrap(), vec![all; 2 * N], "{len} values by groups of {N}");
+        let Joint { total, .. } = joint_of_group(&values, N, operator, first);
+        assert_eq!(output.to_vec().unwrap(), vec![total; 2 * N], "{len} values by groups of {N}");
     }
 }
 
-macro_rules! integers {
-    ($($name:ident: $t:ty,)*) => { $(
-        fn $name(env: &Env) {
-            let value = |i: usize| (i as $t).wrapping_mul(37).wrapping_add(11);
-            all_forms::<64, _, _>(env, value, Sum, 5);
-            // An operator of the user: the larger number, but for its last bit, which counts odd numbers.
-            let own = |a: $t, b: $t| a.max(b) & !1 | (a ^ b) & 1;
-            all_forms::<40, _, _>(env, value, own, 3);
-        }
-    )* };
+fn elements<T: Number>(env: &Env)
+where
+    Sum: Identity<T>,
+{
+    all_forms::<64, T, _>(env, Sum);
+    all_forms::<40, T, _>(env, T::commuting);
 }
 
-integers! {
-    elements_of_u8: u8,
-    elements_of_i8: i8,
-    elements_of_u16: u16,
-    elements_of_i16: i16,
-    elements_of_u32: u32,
-    elements_of_i32: i32,
-    elements_of_u64: u64,
-    elements_of_i64: i64,
-}
-
-fn elements_of_f32(env: &Env) {
-    let value = |i: usize| (i as f32 * 0.37 + 0.1) * if i.is_multiple_of(3) { -1.0e3 } else { 1.0 };
-    all_forms::<64, _, _>(env, value, Sum, 0.3);
-    all_forms::<40, _, _>(env, value, |a: f32, b: f32| (a + b) * 0.5, 0.3);
-}
-
-fn elements_of_f64(env: &Env) {
-    let value = |i: usize| (i as f64 * 0.37 + 0.1) * if i.is_multiple_of(3) { -1.0e7 } else { 1.0 };
-    all_forms::<64, _, _>(env, value, Sum, 0.3);
-    all_forms::<40, _, _>(env, value, |a: f64, b: f64| (a + b) * 0.5, 0.3);
+of_each_number! {
+    elements:
+    fn elements_of_u8: u8;
+    fn elements_of_i8: i8;
+    fn elements_of_u16: u16;
+    fn elements_of_i16: i16;
+    fn elements_of_u32: u32;
+    fn elements_of_i32: i32;
+    fn elements_of_u64: u64;
+    fn elements_of_i64: i64;
+    fn elements_of_f32: f32;
+    fn elements_of_f64: f64;
 }
 
 fn sums_of_floats_are_scanned_in_the_documented_order(env: &Env) {
     let values: Vec<f32> = (0..300).map(|i| 1.0 / (i + 1) as f32).collect();
-    let combine = |a: f32, b: f32| a + b;
     let found = scans::<96, _, _>(env, &values, Sum, 0.0);
     let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
-    assert_eq!(bits(found.iter().map(|both| both[0]).collect()), bits(in_pieces(&values, 96, combine)));
+    assert_eq!(bits(found.iter().map(|both| both[0]).collect()), bits(joint_of_group(&values, 96, Sum, 0.0).inclusive));
 }
 
 fn results_beyond_the_elements_stay(env: &Env) {

@@ -4,8 +4,9 @@ use oxisycl::group::{Private, Shape};
 use oxisycl::operator::{Identity, Operator, Sum};
 use oxisycl::prelude::*;
 
-use super::algorithms::{scanned, sizes};
+use super::algorithms::sizes;
 use crate::harness::{Env, tests};
+use crate::model::{Number, Operation, check_operations, of_each_number};
 
 tests![
     sub_groups_of_1,
@@ -33,18 +34,15 @@ tests![
 /// Sizes of groups, of which some leave the last sub-group with fewer work-items.
 const SIZES: [usize; 6] = [1, 31, 32, 33, 100, 256];
 
-/// Each work-item's value after each of the operations.
-type Results<T> = [T; 9];
-
 /// Runs every operation over sub-groups of `W` work-items, in groups of each size, and holds the values against the model, bit by bit.
 #[track_caller]
-fn operations<const W: usize, T, O>(env: &Env, sizes: &[usize], of: Values<T, impl Fn(usize) -> T, O>)
+fn operations<const W: usize, T, O>(env: &Env, sizes: &[usize], value: impl Fn(usize) -> T, own: O)
 where
-    T: DeviceCopyable + bytemuck::AnyBitPattern + Default + std::fmt::Debug,
+    T: Number,
     O: Operator<T> + 'static,
     Sum: Identity<T>,
 {
-    let Values { value, own, first, bits } = of;
+    let first = T::FIRST;
     for &size in sizes {
         let values: Vec<T> = (0..2 * size).map(&value).collect();
         let (input, output) =
@@ -79,101 +77,47 @@ where
             )
         });
         submitted.unwrap().wait().unwrap();
-        let found = output.to_vec().unwrap();
-        for (group, values) in values.chunks(size).enumerate() {
-            for (number, values) in values.chunks(W).enumerate() {
-                let of_own = blocks(values, |a, b| own.combine(a, b));
-                let of_sum = blocks(values, |a, b| Sum.combine(a, b));
-                for (lane, &value) in values.iter().enumerate() {
-                    let from = |lane: usize| values.get(lane).copied().unwrap_or(value);
-                    let item = number * W + lane;
-                    let expected: Results<T> = [
-                        of_own[values.len() - 1],
-                        of_own[lane],
-                        if lane == 0 { Sum.identity() } else { of_sum[lane - 1] },
-                        if lane == 0 { first } else { own.combine(first, of_own[lane - 1]) },
-                        from(lane + 3),
-                        from(lane.wrapping_sub(1)),
-                        from(lane ^ 5),
-                        from(item * 7 % 67),
-                        from(2),
-                    ];
-                    let found = found[group * size + item];
-                    assert_eq!(
-                        found.map(&bits),
-                        expected.map(&bits),
-                        "{W}: group {group} of {size}, item {item}: {found:?}, {expected:?}"
-                    );
-                }
-            }
-        }
+        let operations = [
+            Operation::Reduce,
+            Operation::InclusiveScan,
+            Operation::ExclusiveScan,
+            Operation::ExclusiveScanFrom,
+            Operation::From(|lane, _| lane + 3),
+            Operation::From(|lane, _| lane.wrapping_sub(1)),
+            Operation::From(|lane, _| lane ^ 5),
+            Operation::From(|_, item| item * 7 % 67),
+            Operation::From(|_, _| 2),
+        ];
+        let operations = operations.map(|operation| (W, operation));
+        check_operations(operations, (&values, size), (own, first), &output.to_vec().unwrap());
     }
-}
-
-/// What operations are tried with.
-struct Values<T, V, O> {
-    value: V,
-    own: O,
-    first: T,
-    bits: fn(T) -> u128,
-}
-
-/// The scan of a sub-group, which is one block however large it is.
-pub(crate) fn blocks<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> Vec<T> {
-    if values.len() <= 32 {
-        return scanned(values, combine);
-    }
-    let mut now = values.to_vec();
-    let mut step = 1;
-    while step < now.len() {
-        let old = now.clone();
-        for i in step..now.len() {
-            now[i] = combine(old[i - step], old[i]);
-        }
-        step *= 2;
-    }
-    now
 }
 
 /// Operations over 64-bit numbers by an operator that does not commute.
 fn of_u64<const W: usize>(env: &Env) {
     let own = |a: u64, b: u64| a.wrapping_mul(3).wrapping_add(b);
-    let value = |i: usize| (i * i + 1) as u64;
-    operations::<W, _, _>(env, &SIZES, Values { value, own, first: 5, bits: u128::from });
+    operations::<W, _, _>(env, &SIZES, |i| (i * i + 1) as u64, own);
 }
 
-macro_rules! integers {
-    ($($name:ident: $t:ty,)*) => { $(
-        fn $name(env: &Env) {
-            // Neither commutes: the later value, unless it is even.
-            let own = |a: $t, b: $t| if b & 1 == 1 { b } else { a };
-            let value = |i: usize| (i as $t).wrapping_mul(37).wrapping_add(11);
-            operations::<32, _, _>(env, &sizes(env), Values { value, own, first: 5, bits: |x: $t| x as u128 });
-        }
-    )* };
+fn of_number<T: Number>(env: &Env)
+where
+    Sum: Identity<T>,
+{
+    operations::<32, _, _>(env, &sizes(env), T::at, T::ordered);
 }
 
-integers! {
-    sub_groups_of_u8: u8,
-    sub_groups_of_i8: i8,
-    sub_groups_of_u16: u16,
-    sub_groups_of_i16: i16,
-    sub_groups_of_u32: u32,
-    sub_groups_of_i32: i32,
-    sub_groups_of_u64: u64,
-    sub_groups_of_i64: i64,
-}
-
-fn sub_groups_of_f32(env: &Env) {
-    let value = |i: usize| (i as f32 * 0.37 + 0.1) * if i.is_multiple_of(3) { -1.0e3 } else { 1.0 };
-    let (own, bits) = (|a: f32, b: f32| a + b * 0.5, |x: f32| u128::from(x.to_bits()));
-    operations::<32, _, _>(env, &sizes(env), Values { value, own, first: 0.3, bits });
-}
-
-fn sub_groups_of_f64(env: &Env) {
-    let value = |i: usize| (i as f64 * 0.37 + 0.1) * if i.is_multiple_of(3) { -1.0e7 } else { 1.0 };
-    let (own, bits) = (|a: f64, b: f64| a + b * 0.5, |x: f64| u128::from(x.to_bits()));
-    operations::<32, _, _>(env, &sizes(env), Values { value, own, first: 0.3, bits });
+of_each_number! {
+    of_number:
+    fn sub_groups_of_u8: u8;
+    fn sub_groups_of_i8: i8;
+    fn sub_groups_of_u16: u16;
+    fn sub_groups_of_i16: i16;
+    fn sub_groups_of_u32: u32;
+    fn sub_groups_of_i32: i32;
+    fn sub_groups_of_u64: u64;
+    fn sub_groups_of_i64: i64;
+    fn sub_groups_of_f32: f32;
+    fn sub_groups_of_f64: f64;
 }
 
 fn sub_groups_of_1(env: &Env) {

@@ -4,8 +4,9 @@ use oxisycl::group::Fixed1;
 use oxisycl::operator::{BitXor, Identity, Max, Min, Operator, Sum};
 use oxisycl::prelude::*;
 
-use crate::group::algorithms::{scanned, sizes};
+use crate::group::algorithms::sizes;
 use crate::harness::{Env, tests};
+use crate::model::scan_of_group;
 
 tests![
     algorithms_of_integers,
@@ -53,8 +54,8 @@ where
         submitted.unwrap().wait().unwrap();
         let found = output.to_vec().unwrap();
         for (group, values) in values.chunks(size).enumerate() {
-            let sums = scanned(values, |a, b| Sum.combine(a, b));
-            let all = scanned(values, |a, b| operator.combine(a, b));
+            let sums = scan_of_group(values, |a, b| Sum.combine(a, b));
+            let all = scan_of_group(values, |a, b| operator.combine(a, b));
             for (own, inclusive) in all.iter().enumerate() {
                 let exclusive = if own == 0 { first } else { operator.combine(first, all[own - 1]) };
                 let sum = if own == 0 { Sum.identity() } else { sums[own - 1] };

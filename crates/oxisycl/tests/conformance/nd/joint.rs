@@ -1,12 +1,11 @@
 //! Algorithms of work-items of nd-ranges over elements of memory. Results are those of kernels over groups, to the bit.
 
 use oxisycl::group::{Fixed1, Local, LocalSlice};
-use oxisycl::operator::{Operator, Sum};
+use oxisycl::operator::{Identity, Operator, Sum};
 use oxisycl::prelude::*;
 
-use crate::group::algorithms::scanned;
-use crate::group::joint::in_pieces;
 use crate::harness::{Env, tests};
+use crate::model::{Joint, Number, joint_of_group, of_each_number};
 
 tests![
     elements_of_u8,
@@ -25,14 +24,15 @@ tests![
 ];
 
 /// Holds a reduction of elements by groups of `N`, and both scans, against what the documentation says of them.
-fn all_forms<const N: usize, T, O>(env: &Env, value: impl Fn(usize) -> T, operator: O, first: T)
+fn all_forms<const N: usize, T, O>(env: &Env, operator: O)
 where
-    T: DeviceCopyable + bytemuck::AnyBitPattern + PartialEq + std::fmt::Debug,
+    T: Number,
     O: Operator<T> + 'static,
+    Sum: Identity<T>,
 {
-    let combine = |a, b| operator.combine(a, b);
+    let first = T::FIRST;
     for len in [1, 31, 32, 33, 255, 256, 1000] {
-        let values: Vec<T> = (0..len).map(&value).collect();
+        let values: Vec<T> = (0..len).map(T::at).collect();
         let groups = len.div_ceil(N);
         let input = Buffer::from_vec(values.clone()).unwrap();
         let output = Buffer::from_vec(vec![[first; 3]; groups * N]).unwrap();
@@ -55,23 +55,7 @@ where
             })
         });
         submitted.unwrap().wait().unwrap();
-        // The share of each work-item, of which the first one begins with `first`.
-        let shares: Vec<T> = (0..N.min(len))
-            .map(|id| {
-                let share = values.iter().skip(id).step_by(N).copied();
-                let first = (id == 0).then_some(first);
-                first.into_iter().chain(share).reduce(combine).unwrap()
-            })
-            .collect();
-        let total = *scanned(&shares, combine).last().unwrap();
-        let inclusive = in_pieces(&values, N, combine);
-        let mut before = first;
-        let mut exclusive = Vec::new();
-        for values in values.chunks(N) {
-            let of_piece = scanned(values, combine);
-            exclusive.extend((0..values.len()).map(|i| if i == 0 { before } else { combine(before, of_piece[i - 1]) }));
-            before = combine(before, of_piece[values.len() - 1]);
-        }
+        let Joint { total, inclusive, exclusive } = joint_of_group(&values, N, operator, first);
         for (index, found) in output.to_vec().unwrap().into_iter().enumerate() {
             let expected = match index < len {
                 true => [total, inclusive[index], exclusive[index]],
@@ -82,39 +66,26 @@ where
     }
 }
 
-macro_rules! integers {
-    ($($name:ident: $t:ty,)*) => { $(
-        fn $name(env: &Env) {
-            let value = |i: usize| (i as $t).wrapping_mul(37).wrapping_add(11);
-            all_forms::<64, _, _>(env, value, Sum, 5);
-            // An operator of the user: the larger number, but for its last bit, which counts odd numbers.
-            let own = |a: $t, b: $t| a.max(b) & !1 | (a ^ b) & 1;
-            all_forms::<40, _, _>(env, value, own, 3);
-        }
-    )* };
+fn elements<T: Number>(env: &Env)
+where
+    Sum: Identity<T>,
+{
+    all_forms::<64, T, _>(env, Sum);
+    all_forms::<40, T, _>(env, T::commuting);
 }
 
-integers! {
-    elements_of_u8: u8,
-    elements_of_i8: i8,
-    elements_of_u16: u16,
-    elements_of_i16: i16,
-    elements_of_u32: u32,
-    elements_of_i32: i32,
-    elements_of_u64: u64,
-    elements_of_i64: i64,
-}
-
-fn elements_of_f32(env: &Env) {
-    let value = |i: usize| (i as f32 * 0.37 + 0.1) * if i.is_multiple_of(3) { -1.0e3 } else { 1.0 };
-    all_forms::<64, _, _>(env, value, Sum, 0.3);
-    all_forms::<40, _, _>(env, value, |a: f32, b: f32| (a + b) * 0.5, 0.3);
-}
-
-fn elements_of_f64(env: &Env) {
-    let value = |i: usize| (i as f64 * 0.37 + 0.1) * if i.is_multiple_of(3) { -1.0e7 } else { 1.0 };
-    all_forms::<64, _, _>(env, value, Sum, 0.3);
-    all_forms::<40, _, _>(env, value, |a: f64, b: f64| (a + b) * 0.5, 0.3);
+of_each_number! {
+    elements:
+    fn elements_of_u8: u8;
+    fn elements_of_i8: i8;
+    fn elements_of_u16: u16;
+    fn elements_of_i16: i16;
+    fn elements_of_u32: u32;
+    fn elements_of_i32: i32;
+    fn elements_of_u64: u64;
+    fn elements_of_i64: i64;
+    fn elements_of_f32: f32;
+    fn elements_of_f64: f64;
 }
 
 fn elements_are_asked_together(env: &Env) {

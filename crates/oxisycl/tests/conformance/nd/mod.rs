@@ -6,4 +6,5 @@ pub(crate) mod copies;
 pub(crate) mod divergence;
 pub(crate) mod joint;
 pub(crate) mod ranges;
+pub(crate) mod sub_group_joint;
 pub(crate) mod sub_groups;
