@@ -6,22 +6,20 @@ mod quirks;
 
 use std::alloc::Layout;
 use std::process::Command as Process;
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 use oxisycl_backend::{
-    Backend, BackendError, Batching, Command, Completion, CopyCommand, Device, FailureKind, FillCommand, FillPattern,
-    KernelCommand, LoadedKernel, MemoryId, Outcome, PitchedBox, Queue, QueueOptions, UsmKind,
+    Backend, BackendError, Batching, Command, CopyCommand, Device, FailureKind, FillCommand, FillPattern, LoadedKernel,
+    MemoryId, Outcome, PitchedBox, Queue, QueueOptions, UsmKind,
 };
 use oxisycl_backend_cuda::CudaBackend;
 use oxisycl_backend_testing::contract::{Subject, run_all};
 use oxisycl_backend_testing::harness;
 use oxisycl_backend_testing::harness::create_queue;
+use oxisycl_backend_testing::loaded::{self, TestEntry};
+use oxisycl_backend_testing::probe::Probe;
 use oxisycl_backend_testing::suite::{self, skip};
-use oxisycl_image::{
-    DeviceImage, Form, ImageTarget, KernelEntry, MessagePiece, PanicSite, ParameterLayout, SourceLocation,
-};
-use oxisycl_types::LaunchRange;
+use oxisycl_image::{DeviceImage, ImageTarget, SourceLocation};
 
 suite::tests![
     every_device_keeps_the_contract,
@@ -35,9 +33,14 @@ fn main() -> std::process::ExitCode {
     suite::main(&[("", TESTS), ("quirks", quirks::TESTS)])
 }
 
-/// Kernels with the sizes of their arguments, and whether they can panic.
-const KERNELS: &[(&str, usize, bool)] =
-    &[("affine", 16, false), ("failing", 0, true), ("gate", 8, false), ("empty", 0, false), ("crash", 0, false)];
+/// The kernels of `kernels.ptx`.
+const KERNELS: &[TestEntry] = &[
+    TestEntry::new("affine", 16),
+    TestEntry::new("failing", 0).panicking(),
+    TestEntry::new("gate", 8),
+    TestEntry::new("empty", 0),
+    TestEntry::new("crash", 0),
+];
 
 /// Set for the process that loses its device.
 const CHILD: &str = "CUDA_TEST_LOSES_ITS_DEVICE";
@@ -53,54 +56,12 @@ fn devices() -> Vec<Arc<dyn Device>> {
 
 fn image() -> DeviceImage {
     let location = SourceLocation { file: "kernels.ptx".to_owned(), line: 7, column: 1 };
-    let entry = |&(symbol, size, may_panic): &(&str, usize, bool)| KernelEntry {
-        location: location.clone(),
-        may_panic,
-        ..KernelEntry::new(
-            symbol,
-            [symbol.as_bytes()[0]; 16],
-            Form::Range(1),
-            ParameterLayout { size, align: if size == 0 { 1 } else { 8 } },
-            format!("test::{symbol}"),
-        )
-    };
-    let message = vec![MessagePiece::Literal("this kernel always fails".to_owned())];
-    DeviceImage {
-        target: ImageTarget::Ptx { sm: 70 },
-        kernels: KERNELS.iter().map(entry).collect(),
-        build_options: String::new(),
-        unsupported: Vec::new(),
-        sites: vec![PanicSite { location: Some(location.clone()), message }],
-        code: include_bytes!("kernels.ptx").to_vec(),
-    }
+    loaded::image(ImageTarget::Ptx { sm: 70 }, KERNELS, &location, include_bytes!("kernels.ptx").to_vec())
 }
 
 fn kernels<const N: usize>(device: &Arc<dyn Device>, symbols: [&str; N]) -> [Arc<dyn LoadedKernel>; N] {
     // SAFETY: the code of this test.
-    let module = unsafe { device.load(&image(), None) }.expect("the driver takes the image");
-    symbols.map(|symbol| module.kernel(symbol).expect("the image has the kernel"))
-}
-
-#[derive(Default)]
-struct Probe {
-    outcome: Mutex<Option<Outcome>>,
-    changed: Condvar,
-}
-
-impl Completion for Probe {
-    unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
-        *self.outcome.lock().unwrap() = Some(outcome);
-        self.changed.notify_all();
-    }
-}
-
-impl Probe {
-    fn wait(&self) -> Outcome {
-        let outcome = self.outcome.lock().unwrap();
-        let limit = Duration::from_secs(30);
-        let (outcome, _) = self.changed.wait_timeout_while(outcome, limit, |outcome| outcome.is_none()).unwrap();
-        outcome.clone().expect("a command did not complete")
-    }
+    unsafe { loaded::load(device, &image(), symbols) }
 }
 
 /// Enqueues a command and waits for it without helping.
@@ -122,11 +83,7 @@ fn succeed(queue: &Arc<dyn Queue>, command: Command) {
 
 fn launch(device: &Arc<dyn Device>, symbol: &'static str, n: usize) -> Command {
     let [code] = kernels(device, [symbol]);
-    let mut descriptor = oxisycl_backend_testing::contract::native()[1];
-    descriptor.name = Some(symbol);
-    let range = LaunchRange { dimensions: 1, extent: [1, 1, n], offset: [0; 3] };
-    let arguments = oxisycl_backend::ArgumentBlock::new(&());
-    Command::from(KernelCommand { descriptor, code: Some(code), arguments, range, group: None })
+    loaded::launch(&code, symbol, &(), loaded::line(n))
 }
 
 fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {

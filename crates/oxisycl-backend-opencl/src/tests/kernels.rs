@@ -4,9 +4,9 @@ use std::io::Write;
 use std::process::{Command as Process, Stdio};
 use std::sync::Arc;
 
-use oxisycl_backend::{ArgumentBlock, Command, Device, KernelCommand, LoadedKernel, Module};
-use oxisycl_image::{DeviceImage, Form, ImageTarget, KernelEntry, ParameterLayout, SourceLocation};
-use oxisycl_types::LaunchRange;
+use oxisycl_backend::{Command, Device, LoadedKernel, Module};
+use oxisycl_backend_testing::loaded::{self, TestEntry, line};
+use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, SourceLocation};
 
 /// Assembles with `spirv-as`.
 fn assembled(text: &str) -> Vec<u8> {
@@ -23,16 +23,14 @@ fn assembled(text: &str) -> Vec<u8> {
 }
 
 /// A kernel whose only argument is an address.
-pub(super) fn kernel(device: &Arc<dyn Device>, symbol: &str) -> Arc<dyn LoadedKernel> {
+pub(super) fn kernel(device: &Arc<dyn Device>, symbol: &'static str) -> Arc<dyn LoadedKernel> {
     module(device, entry(symbol)).kernel(symbol).expect("the image has the kernel")
 }
 
 /// What an image says of such a kernel.
-pub(super) fn entry(symbol: &str) -> KernelEntry {
-    KernelEntry {
-        location: SourceLocation { file: "kernels.spvasm".to_owned(), line: 1, column: 1 },
-        ..KernelEntry::new(symbol, [1; 16], Form::Range(1), ParameterLayout { size: 8, align: 8 }, symbol)
-    }
+pub(super) fn entry(symbol: &'static str) -> KernelEntry {
+    let location = SourceLocation { file: "kernels.spvasm".to_owned(), line: 1, column: 1 };
+    TestEntry::new(symbol, 8).at(&location)
 }
 
 /// A module with the code of all kernels and the entry of one.
@@ -51,10 +49,5 @@ pub(super) fn module(device: &Arc<dyn Device>, entry: KernelEntry) -> Arc<dyn Mo
 
 /// A launch of `n` work-items of such a kernel.
 pub(super) fn launch(code: &Arc<dyn LoadedKernel>, address: *mut u8, n: usize) -> Command {
-    let mut descriptor = oxisycl_backend_testing::contract::native()[1];
-    descriptor.name = Some("kernel");
-    descriptor.parameters = ParameterLayout { size: 8, align: 8 };
-    let range = LaunchRange { dimensions: 1, extent: [1, 1, n], offset: [0; 3] };
-    let arguments = ArgumentBlock::new(&(address as u64));
-    Command::from(KernelCommand { descriptor, code: Some(code.clone()), arguments, range, group: None })
+    loaded::launch(code, "kernel", &(address as u64), line(n))
 }

@@ -10,6 +10,7 @@ use oxisycl_backend::{
 use oxisycl_backend_opencl::SharingKind;
 use oxisycl_backend_testing::contract::Affine;
 use oxisycl_backend_testing::harness::create_queue;
+use oxisycl_backend_testing::probe::Printed;
 
 use crate::support::{
     Probe, WAYS, devices, devices_with_host_memory, in_order, issue, kernels, launch, launch_with, out_of_order, row,
@@ -65,8 +66,8 @@ fn what_kernels_print_comes_with_the_completion() {
             let [printing] = kernels(&device, ["printing"]);
             for queue in [in_order(&device), out_of_order(&device)] {
                 let (_, probe) = issue(&queue, launch(&printing, "printing", 100), &[]);
-                probe.wait().result.expect("it prints");
-                assert_eq!(probe.output(), "printed\n".repeat(100));
+                let expected = Printed { text: "printed\n".repeat(100), ..Printed::default() };
+                assert_eq!(probe.printed(), expected);
             }
         }
     }
@@ -78,8 +79,8 @@ fn more_launches_than_there_are_print_buffers_lose_nothing() {
         for queue in [in_order(&device), out_of_order(&device)] {
             let probes: Vec<_> = (0..100).map(|_| issue(&queue, launch(&printing, "printing", 3), &[]).1).collect();
             for probe in probes {
-                probe.wait().result.expect("it prints");
-                assert_eq!(probe.output(), "printed\n".repeat(3));
+                let expected = Printed { text: "printed\n".repeat(3), ..Printed::default() };
+                assert_eq!(probe.printed(), expected);
             }
         }
     }
@@ -91,9 +92,8 @@ fn what_finds_no_room_is_counted() {
         let options = QueueOptions { print_buffer: 64, ..QueueOptions::default() };
         let queue = create_queue(&device, &options).expect("a queue");
         let (_, probe) = issue(&queue, launch(&printing, "printing", 10), &[]);
-        probe.wait().result.expect("it prints");
-        let expected = "printed\n".repeat(4) + "Lost { count: 6, capacity: 64 }\n";
-        assert_eq!(probe.output(), expected);
+        let expected = Printed { text: "printed\n".repeat(4), lost: Some((6, 64)), unreadable: 0 };
+        assert_eq!(probe.printed(), expected);
     }
 }
 

@@ -2,31 +2,31 @@
 
 use std::io::Write;
 use std::process::{Command as Process, Stdio};
-use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use oxisycl_backend::{
-    ArgumentBlock, Backend, Command, Completion, Dependency, Device, Event, KernelCommand, KernelOutput, LoadedKernel,
-    MemoryId, Outcome, PitchedBox, Queue, QueueOptions,
+    Backend, Command, Dependency, Device, Event, LoadedKernel, MemoryId, Outcome, PitchedBox, Queue, QueueOptions,
 };
 use oxisycl_backend_opencl::{OpenClBackend, SharingKind};
 use oxisycl_backend_testing::harness;
 use oxisycl_backend_testing::harness::create_queue;
-use oxisycl_image::{
-    DeviceImage, Form, ImageTarget, KernelEntry, MessagePiece, PanicSite, ParameterLayout, SourceLocation,
-};
-use oxisycl_types::{Aspect, LaunchRange};
+use oxisycl_backend_testing::loaded::{self, TestEntry, line};
+use oxisycl_image::{DeviceImage, ImageTarget, SourceLocation};
+use oxisycl_types::Aspect;
 
 use crate::suite;
 
-/// Kernels with the sizes of their arguments, and whether they can panic or print.
-const KERNELS: &[(&str, usize, bool, bool)] = &[
-    ("affine", 16, false, false),
-    ("failing", 0, true, false),
-    ("gate", 8, false, false),
-    ("printing", 0, false, true),
-    ("empty", 0, false, false),
-    ("rounded", 8, false, false),
+pub(crate) use oxisycl_backend_testing::probe::Probe;
+
+/// The kernels of `kernels.spvasm`.
+const KERNELS: &[TestEntry] = &[
+    TestEntry::new("affine", 16),
+    TestEntry::new("failing", 0).panicking(),
+    TestEntry::new("gate", 8),
+    TestEntry::new("printing", 0).printing(),
+    TestEntry::new("empty", 0),
+    TestEntry::new("rounded", 8),
 ];
 
 /// All ways to share memory.
@@ -100,69 +100,16 @@ fn assemble(text: &str) -> Result<Vec<u8>, String> {
 /// The image of the kernels.
 pub(crate) fn image() -> DeviceImage {
     let location = SourceLocation { file: "kernels.spvasm".to_owned(), line: 7, column: 1 };
-    let entry = |&(symbol, size, may_panic, may_print): &(&str, usize, bool, bool)| KernelEntry {
-        location: location.clone(),
-        may_panic,
-        may_print,
-        ..KernelEntry::new(
-            symbol,
-            [symbol.as_bytes()[0]; 16],
-            Form::Range(1),
-            ParameterLayout { size, align: if size == 0 { 1 } else { 8 } },
-            format!("test::{symbol}"),
-        )
-    };
-    let site = |text: &str| PanicSite {
-        location: Some(location.clone()),
-        message: vec![MessagePiece::Literal(text.to_owned())],
-    };
-    DeviceImage {
-        target: ImageTarget::SpirV { major: 1, minor: 2 },
-        kernels: KERNELS.iter().map(entry).collect(),
-        build_options: String::new(),
-        unsupported: Vec::new(),
-        sites: vec![site("this kernel always fails"), site("printed\n")],
-        code: code().clone().expect("whoever has a device has the code"),
-    }
+    let code = code().clone().expect("a device is there only with the code");
+    let mut image = loaded::image(ImageTarget::SpirV { major: 1, minor: 2 }, KERNELS, &location, code);
+    image.sites.push(loaded::site(&location, "printed\n"));
+    image
 }
 
 /// Kernels of the image on a device.
 pub(crate) fn kernels<const N: usize>(device: &Arc<dyn Device>, symbols: [&str; N]) -> [Arc<dyn LoadedKernel>; N] {
     // SAFETY: the code of this test.
-    let module = unsafe { device.load(&image(), None) }.expect("the driver takes the image");
-    symbols.map(|symbol| module.kernel(symbol).expect("the image has the kernel"))
-}
-
-/// Waits for one command, without helping.
-#[derive(Default)]
-pub(crate) struct Probe {
-    outcome: Mutex<Option<Outcome>>,
-    changed: Condvar,
-}
-
-impl Completion for Probe {
-    unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
-        *self.outcome.lock().unwrap() = Some(outcome);
-        self.changed.notify_all();
-    }
-}
-
-impl Probe {
-    pub(crate) fn wait(&self) -> Outcome {
-        let outcome = self.outcome.lock().unwrap();
-        let limit = Duration::from_secs(60);
-        let (outcome, _) = self.changed.wait_timeout_while(outcome, limit, |outcome| outcome.is_none()).unwrap();
-        outcome.clone().expect("a command did not complete")
-    }
-
-    /// What the command has printed.
-    pub(crate) fn output(&self) -> String {
-        let text = |output| match output {
-            KernelOutput::Text(text) => text,
-            other => format!("{other:?}\n"),
-        };
-        self.wait().output.into_iter().map(text).collect()
-    }
+    unsafe { loaded::load(device, &image(), symbols) }
 }
 
 /// Enqueues a command whose memory the test keeps, as the runtime does.
@@ -200,12 +147,7 @@ pub(crate) fn launch_with<K: Copy + Send + Sync>(
     arguments: &K,
     n: usize,
 ) -> Command {
-    let mut descriptor = oxisycl_backend_testing::contract::native()[1];
-    descriptor.name = Some(name);
-    descriptor.parameters = ParameterLayout { size: size_of::<K>(), align: align_of::<K>() };
-    let range = LaunchRange { dimensions: 1, extent: [1, 1, n], offset: [0; 3] };
-    let arguments = ArgumentBlock::new(arguments);
-    Command::from(KernelCommand { descriptor, code: Some(code.clone()), arguments, range, group: None })
+    loaded::launch(code, name, arguments, line(n))
 }
 
 pub(crate) fn in_order(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
