@@ -7,6 +7,11 @@ pub(crate) fn any_seed() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |time| time.as_nanos() as u64 % 1_000_000_007)
 }
 
+/// The seed that a command line names.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("--seed {text}: expected a number"))
+}
+
 /// Splitmix64.
 pub(crate) struct Random(u64);
 

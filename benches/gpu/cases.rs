@@ -49,6 +49,11 @@ impl Case {
         Self { peer: Peer::Own(label, peer), ..self }
     }
 
+    /// Of addresses of global memory, beside generic ones.
+    const fn beside_generic(self, peer: &'static str) -> Self {
+        Self { peer: Peer::Own("generic", peer), ..self }
+    }
+
     /// Of what batching must not make worse.
     const fn beside_unbatched(self, peer: &'static str) -> Self {
         Self { peer: Peer::Own("unbatched", peer), ..self }
@@ -78,6 +83,11 @@ pub(crate) const SPECIALISED_HIT: [&str; 2] = ["gpu.specialised.hit", "gpu.speci
 /// All of 64 submissions of new kernels behind one that runs, and 20 ms.
 pub(crate) const FIRST_LAUNCH: [&str; 2] = ["gpu.first_launch", "gpu.first_launch.allowed"];
 
+/// Nodes of lists that are looked at, in 10^9 per second. In the reference it is the better one of generic and global addresses.
+pub(crate) const LIST: &str = "gpu.list";
+/// The same figure of ours, and that of generic addresses.
+pub(crate) const LIST_FORMS: [&str; 2] = ["gpu.list.global", "gpu.list.generic"];
+
 /// Of 2^27 numbers, and the geometric mean over 2^20 to 2^27.
 pub(crate) const SUMS: [&str; 2] = ["gpu.sum.f64", "gpu.sum.f64.mean"];
 /// The geometric mean below that. The reference's figure is CUB's time and 3 us for each size.
@@ -102,6 +112,8 @@ pub(crate) const CASES: &[Case] = &[
     Case::new(SUM3[0], "us", false, 1.05).beside_one(SUM3[1]),
     Case::new("gpu.blockscan", "GB/s", true, 0.97),
     Case::new("gpu.blockreduce", "GB/s", true, 0.97),
+    Case::new(LIST, "G/s", true, 0.97),
+    Case::new(LIST_FORMS[0], "G/s", true, 0.99).beside_generic(LIST_FORMS[1]),
     Case::new(LAUNCH, "us", false, 1.12),
     Case::new("gpu.launch.out_of_order", "us", false, 1.5).beside_launches(),
     Case::new(BLOCK4K[0], "us", false, 1.0).beside_small(BLOCK4K[1]),

@@ -8,7 +8,7 @@ use oxisycl::math::native::rsqrt;
 use oxisycl::prelude::*;
 use oxisycl::{Range, Result};
 
-use crate::random::{Random, any_seed};
+use crate::random::Random;
 use crate::{BODIES, Body, Measured, best_of, bodies};
 
 /// Rows and columns of the matrices.
@@ -29,7 +29,7 @@ pub(crate) fn measure(device: &Device, measured: &mut Measured<'_>) -> Result {
     const GEMMS: [&str; 2] = ["gpu.gemm.tile16", "gpu.gemm.tile32"];
     const HISTOGRAMS: [&str; 2] = ["gpu.histogram", "gpu.histogram.equal"];
     let queue = Queue::builder().device(device).in_order().build()?;
-    let mut random = Random::new(any_seed());
+    let mut random = measured.random();
     if measured.options.wants_any(&GEMMS) {
         let matrices = Matrices::new(&mut random)?;
         measured.add(GEMMS[0], || matrices.gflops::<16, 256>(&queue, &mut random))?;

@@ -1,5 +1,5 @@
 //! The speed of a GPU through OxiSYCL, beside the same work in CUDA C++ in the same run.
-//! `cargo xtask bench gpu [--filter SUBSTR] [--rounds N] [--json FILE]` builds `reference.cu` beside this file where there is nvcc; or
+//! `cargo xtask bench gpu [--filter SUBSTR] [--rounds N] [--json FILE] [--seed N]` builds `reference.cu` beside this file where there is nvcc; or
 //! `--reference PROGRAM` names it. Without a reference only our own figures are printed. `--filter` chooses figures whose names contain the
 //! text, and the reference measures what they are compared with; each takes seconds a round.
 //!
@@ -8,7 +8,8 @@
 //! queues without batching as its peer.
 //!
 //! Each case takes the best of several repetitions, each of which ends with a wait, as the reference does. Kernels are safe code, with the group
-//! size that the backend chooses where it is not part of the kernel. Results are checked before they are timed.
+//! size that the backend chooses where it is not part of the kernel. Results are checked before they are timed. Random inputs of both programs come from
+//! one seed, which is printed.
 
 #[path = "../arguments.rs"]
 mod arguments;
@@ -16,6 +17,7 @@ mod cases;
 mod first_launch;
 mod groups;
 mod launches;
+mod list;
 #[path = "../random.rs"]
 mod random;
 mod reductions;
@@ -35,6 +37,7 @@ use oxisycl::{BackendKind, Result};
 
 use arguments::{Arguments, Options};
 use cases::{Case, Peer};
+use random::Random;
 use verdict::Verdict;
 
 const N: usize = 1 << 27;
@@ -61,8 +64,13 @@ fn main() -> ExitCode {
     // A run loads what the one before did, and first launches are what one of the figures is about.
     // SAFETY: no other thread runs yet.
     unsafe { std::env::set_var("OXISYCL_LOAD", "lazy") };
-    let mut reference = None;
-    let arguments = Arguments::parse(std::env::args().skip(1), " [--reference PROGRAM]", |name, value| match name {
+    let (mut reference, mut seed) = (None, random::any_seed());
+    let usage = " [--reference PROGRAM] [--seed N]";
+    let arguments = Arguments::parse(std::env::args().skip(1), usage, |name, value| match name {
+        "--seed" => {
+            seed = random::seed(&value()?)?;
+            Ok(true)
+        }
         "--reference" => {
             reference = Some(value()?);
             Ok(true)
@@ -76,7 +84,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match run(reference.as_deref(), &options, json) {
+    match run(reference.as_deref(), &options, json, seed) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -93,6 +101,7 @@ fn run(
     reference: Option<&str>,
     options: &Options,
     json: Option<PathBuf>,
+    seed: u64,
 ) -> std::result::Result<bool, Box<dyn std::error::Error>> {
     let cases = cases::chosen(|name| options.wants(name));
     if cases.is_empty() {
@@ -103,9 +112,9 @@ fn run(
         println!("no CUDA device: nothing is measured");
         return Ok(true);
     };
-    println!("{}", device.name());
+    println!("{}\n--seed {seed}", device.name());
     let Some(reference) = reference else {
-        let figures = measure(device, options)?;
+        let figures = measure(device, options, seed)?;
         for Case { name, unit, .. } in cases {
             println!("{name:26} {:9.3} {unit}", figures[name]);
         }
@@ -117,8 +126,8 @@ fn run(
     let mut rounds: Vec<[Figures; 2]> = Vec::new();
     for _ in 0..n_rounds {
         // Without names it would measure all that it has.
-        let theirs = if peers.is_empty() { Figures::new() } else { figures_of(reference, &peers)? };
-        let ours = measure(device, options)?.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let theirs = if peers.is_empty() { Figures::new() } else { figures_of(reference, &peers, seed)? };
+        let ours = measure(device, options, seed)?.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         rounds.push([ours, theirs]);
     }
     let mut all_hold = true;
@@ -169,9 +178,13 @@ fn spread(values: impl Iterator<Item = f64>) -> [f64; 3] {
     }
 }
 
-/// Runs the reference for these figures and reads its lines.
-fn figures_of(program: &str, names: &BTreeSet<&str>) -> std::result::Result<Figures, Box<dyn std::error::Error>> {
-    let output = Command::new(program).args(names).output()?;
+/// Runs the reference for these figures, with inputs of the seed, and reads its lines.
+fn figures_of(
+    program: &str,
+    names: &BTreeSet<&str>,
+    seed: u64,
+) -> std::result::Result<Figures, Box<dyn std::error::Error>> {
+    let output = Command::new(program).args(["--seed", &seed.to_string()]).args(names).output()?;
     if !output.status.success() {
         return Err(format!("{program} failed: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
@@ -198,10 +211,16 @@ fn best_of(repetitions: usize, mut run: impl FnMut() -> Result) -> Result<f64> {
 /// What was measured of what is wanted.
 struct Measured<'a> {
     options: &'a Options,
+    seed: u64,
     figures: BTreeMap<&'static str, f64>,
 }
 
 impl Measured<'_> {
+    /// Numbers of the seed, the same for each file of cases with whatever filter.
+    fn random(&self) -> Random {
+        Random::new(self.seed)
+    }
+
     /// Measures a figure if it is wanted.
     fn add(&mut self, name: &'static str, measure: impl FnOnce() -> Result<f64>) -> Result {
         if self.options.wants(name) {
@@ -219,12 +238,13 @@ impl Measured<'_> {
     }
 }
 
-fn measure(device: &Device, options: &Options) -> Result<BTreeMap<&'static str, f64>> {
-    let mut measured = Measured { options, figures: BTreeMap::new() };
+fn measure(device: &Device, options: &Options, seed: u64) -> Result<BTreeMap<&'static str, f64>> {
+    let mut measured = Measured { options, seed, figures: BTreeMap::new() };
     stream(device, &mut measured)?;
     measured.add("gpu.nbody", || nbody(device))?;
     groups::measure(device, &mut measured)?;
     reductions::measure(device, &mut measured)?;
+    list::measure(device, &mut measured)?;
     launches::measure(device, &mut measured)?;
     specialised::measure(device, &mut measured)?;
     first_launch::measure(device, &mut measured)?;

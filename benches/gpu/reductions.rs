@@ -11,7 +11,6 @@ use oxisycl::prelude::*;
 use oxisycl::reduction::reduction;
 
 use crate::cases::{SMALL, SUM3, SUMS};
-use crate::random::{Random, any_seed};
 use crate::{Measured, best_of};
 
 /// Sizes of the sums whose mean counts, as powers of two.
@@ -24,7 +23,7 @@ const REPETITIONS: usize = 20;
 
 pub(crate) fn measure(device: &Device, measured: &mut Measured<'_>) -> Result {
     let queue = Queue::builder().device(device).in_order().profiling().build()?;
-    let mut random = Random::new(any_seed());
+    let mut random = measured.random();
     if measured.options.wants_any(&[SUMS[0], SUMS[1], SMALL, SUM3[0]]) {
         let values: Vec<f64> = (0..N).map(|_| (random.next() >> 11) as f64 / (1u64 << 53) as f64).collect();
         let buffer = Buffer::from_slice(&values)?;

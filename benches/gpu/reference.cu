@@ -1,5 +1,5 @@
 // The same work as benches/gpu/main.rs in CUDA C++: one line `name value` for each case, the best of several block sizes.
-// Arguments are the names of the figures to measure; without one all are.
+// Arguments are `--seed N`, from which random inputs come, and the names of the figures to measure; without one all are.
 // nvcc -O3 -arch=native reference.cu -o reference -lcuda
 
 #include <algorithm>
@@ -37,12 +37,13 @@ static const size_t N = size_t(1) << 27;
 static const int BODIES = 65536;
 
 // Splitmix64.
-__device__ uint64_t mixed(uint64_t i) {
-    uint64_t z = (i + 1) * 0x9e3779b97f4a7c15;
+static const uint64_t GAMMA = 0x9e3779b97f4a7c15;
+__host__ __device__ uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
 }
+__device__ uint64_t mixed(uint64_t i) { return mix((i + 1) * GAMMA); }
 __global__ void copy(const double *a, double *c) {
     size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
     c[i] = a[i];
@@ -119,15 +120,38 @@ template <int TILE> __global__ void gemm(const float *a, const float *b, float *
     }
     c[row * n + column] = sum;
 }
+// Lists: a ring of nodes in the order of a generator that comes by all numbers below a power of two.
+static const size_t NODES = size_t(1) << 24, LISTS = size_t(1) << 18;
+static const int STEPS = 64;
+struct alignas(16) Node {
+    const Node *next;
+    float value;
+};
+__global__ void make_ring(Node *nodes, uint64_t factor, uint64_t step) {
+    size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    nodes[i] = {nodes + (i * factor + step) % NODES, float(i % 16)};
+}
+// With generic addresses, or with the promise that they are of global memory.
+template <bool GLOBAL> __global__ void follow(const Node *nodes, float *sums) {
+    size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    const Node *at = nodes + i;
+    float sum = 0;
+    for (int step = 0; step < STEPS; step++) {
+        if (GLOBAL) __builtin_assume(__isGlobal(at));
+        sum += at->value;
+        at = at->next;
+    }
+    sums[i] = sum;
+}
 // Numbers from -1 to 1.
-__global__ void any_floats(float *to, size_t n, uint32_t seed) {
+__global__ void any_floats(float *to, size_t n, uint64_t seed) {
     size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < n) to[i] = float(mixed(seed + i) >> 40) / float(1 << 23) - 1;
 }
-__global__ void any_bytes(uint4 *to, size_t n, bool equal) {
+__global__ void any_bytes(uint4 *to, size_t n, bool equal, uint64_t seed) {
     size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= n) return;
-    uint64_t low = mixed(2 * i), high = mixed(2 * i + 1);
+    uint64_t low = mixed(seed + 2 * i), high = mixed(seed + 2 * i + 1);
     uint4 any = make_uint4(uint32_t(low), uint32_t(low >> 32), uint32_t(high), uint32_t(high >> 32));
     to[i] = equal ? make_uint4(0x4d4d4d4d, 0x4d4d4d4d, 0x4d4d4d4d, 0x4d4d4d4d) : any;
 }
@@ -154,9 +178,9 @@ template <int THREADS> __global__ void histogram(const uint4 *runs, unsigned *bi
     __syncthreads();
     if (threadIdx.x < 256) atomicAdd(&bins[threadIdx.x], own[threadIdx.x]);
 }
-__global__ void any_doubles(double *to, size_t n) {
+__global__ void any_doubles(double *to, size_t n, uint64_t seed) {
     size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < n) to[i] = double(mixed(i) >> 11) / double(uint64_t(1) << 53);
+    if (i < n) to[i] = double(mixed(seed + i) >> 11) / double(uint64_t(1) << 53);
 }
 // Sums up to each number of its block.
 template <int THREADS> __global__ void block_scan(const uint32_t *from, uint32_t *to) {
@@ -289,6 +313,7 @@ static const char *const FIGURES[] = {
     "gpu.sum.f64.small",
     "gpu.blockscan",
     "gpu.blockreduce",
+    "gpu.list",
     "gpu.launch",
     "gpu.chain.tiny",
     "gpu.chain.tiny.graph",
@@ -307,6 +332,7 @@ static const char *const FIGURES[] = {
 };
 
 // The arguments.
+static uint64_t seed = 1;
 static int n_names;
 static char **names;
 
@@ -333,8 +359,10 @@ template <typename F> static void figure(const char *name, F measure) {
 }
 
 int main(int argc, char **argv) {
-    n_names = argc - 1;
-    names = argv + 1;
+    int n_options = argc > 2 && strcmp(argv[1], "--seed") == 0 ? 2 : 0;
+    if (n_options) seed = strtoull(argv[2], nullptr, 10);
+    n_names = argc - 1 - n_options;
+    names = argv + 1 + n_options;
     for (int i = 0; i < n_names; i++) {
         if (!is_known(names[i])) {
             fprintf(stderr, "%s is no figure\n", names[i]);
@@ -370,7 +398,7 @@ int main(int argc, char **argv) {
         float *matrices[3];
         for (float *&matrix : matrices) {
             CHECK(cudaMalloc(&matrix, SIDE * SIDE * sizeof(float)));
-            any_floats<<<SIDE * SIDE / 256, 256>>>(matrix, SIDE * SIDE, uint32_t(&matrix - matrices) << 28);
+            any_floats<<<SIDE * SIDE / 256, 256>>>(matrix, SIDE * SIDE, seed + (uint64_t(&matrix - matrices) << 28));
         }
         CHECK(cudaDeviceSynchronize());
         auto tiles = [&](auto kernel, unsigned tile) {
@@ -400,7 +428,7 @@ int main(int argc, char **argv) {
         CHECK(cudaMalloc(&runs, BYTES));
         CHECK(cudaMalloc(&bins, 256 * sizeof(unsigned)));
         CHECK(cudaMemset(bins, 0, 256 * sizeof(unsigned)));
-        any_bytes<<<RUNS / 256, 256>>>(runs, RUNS, equal);
+        any_bytes<<<RUNS / 256, 256>>>(runs, RUNS, equal, seed);
         auto time = [&](auto kernel, int threads) {
             auto run = [&] { kernel<<<RUNS / (threads * 16), threads>>>(runs, bins); };
             best_of(1, run);
@@ -419,7 +447,7 @@ int main(int argc, char **argv) {
         CHECK(cub::DeviceReduce::Sum(nullptr, bytes, a, c, n));
         void *memory;
         CHECK(cudaMalloc(&memory, bytes));
-        any_doubles<<<N / 256, 256>>>(a, N);
+        any_doubles<<<N / 256, 256>>>(a, N, seed);
         double t = shortest(20, [&] { CHECK(cub::DeviceReduce::Sum(memory, bytes, a, c, n)); });
         CHECK(cudaFree(memory));
         return t;
@@ -463,6 +491,22 @@ int main(int argc, char **argv) {
             run(block_reduce<512>, 512);
         };
         return blocks(all, 1);
+    });
+
+    figure("gpu.list", [&] {
+        Node *nodes;
+        float *sums;
+        CHECK(cudaMalloc(&nodes, NODES * sizeof(Node)));
+        CHECK(cudaMalloc(&sums, LISTS * sizeof(float)));
+        uint64_t factor = ((mix(seed + GAMMA) % NODES) & ~uint64_t(7)) | 5, step = (mix(seed + 2 * GAMMA) % NODES) | 1;
+        make_ring<<<NODES / 256, 256>>>(nodes, factor, step);
+        CHECK(cudaGetLastError());
+        CHECK(cudaDeviceSynchronize());
+        double t = best_block(20, [&](int k) { follow<false><<<LISTS / k, k>>>(nodes, sums); });
+        t = std::min(t, best_block(20, [&](int k) { follow<true><<<LISTS / k, k>>>(nodes, sums); }));
+        CHECK(cudaFree(nodes));
+        CHECK(cudaFree(sums));
+        return double(LISTS) * STEPS / t / 1e9;
     });
 
     const int LAUNCHES = 20000;

@@ -65,8 +65,7 @@ fn main() -> ExitCode {
     let mut seed = random::any_seed();
     let arguments = Arguments::parse(std::env::args().skip(1), " [--seed N]", |name, value| match name {
         "--seed" => {
-            let text = value()?;
-            seed = text.parse().map_err(|_| format!("--seed {text}: expected a number"))?;
+            seed = random::seed(&value()?)?;
             Ok(true)
         }
         _ => Ok(false),

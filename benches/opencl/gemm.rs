@@ -9,7 +9,7 @@ use crate::case::Case;
 use crate::matrices::{AMOUNT, Matrices};
 use crate::product::Product;
 use crate::protocol::Measured;
-use crate::random::{Random, any_seed};
+use crate::random::Random;
 
 const NAME: &str = "opencl.gemm";
 
@@ -17,9 +17,8 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
     if !setting.options.wants(NAME) {
         return Ok(());
     }
-    let seed = any_seed();
-    println!("{NAME}: inputs of seed {seed}");
-    let mut random = Random::new(seed);
+    println!("{NAME}: --seed {}", setting.seed);
+    let mut random = Random::new(setting.seed);
     let matrices = Matrices::new(&mut random)?;
     let queue = Queue::builder().device(&setting.opencl).in_order().build()?;
     let mut peer = Product::new(&setting.reference, &matrices)?;

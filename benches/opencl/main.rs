@@ -1,5 +1,5 @@
 //! What a device of OpenCL does through OxiSYCL, beside bare OpenCL on the same device and beside the host device:
-//! `cargo xtask bench opencl [--json FILE] [--filter SUBSTR] [--rounds N]`.
+//! `cargo xtask bench opencl [--json FILE] [--filter SUBSTR] [--rounds N] [--seed N]`.
 //!
 //! The kernels are safe code, compiled to SPIR-V by `cargo sycl`. `stream`, `compute`, `gemm` and `launches` hold a kind of work each, `reference` and
 //! `reference.cl` the peer; `protocol.rs` says how everything is measured. Results are checked as they are made. Made for drivers whose
@@ -41,11 +41,17 @@ struct Setting {
     opencl: Device,
     host: Device,
     reference: Reference,
+    /// Of random inputs.
+    seed: u64,
 }
 
 fn main() -> ExitCode {
-    let (mut takes_any, mut is_child) = (false, false);
-    let arguments = Arguments::parse(std::env::args().skip(1), " [--any]", |name, _| {
+    let (mut takes_any, mut is_child, mut seed) = (false, false, random::any_seed());
+    let arguments = Arguments::parse(std::env::args().skip(1), " [--any] [--seed N]", |name, value| {
+        if name == "--seed" {
+            seed = random::seed(&value()?)?;
+            return Ok(true);
+        }
         takes_any |= name == "--any";
         is_child |= name == launches::CHILD;
         Ok(name == "--any" || name == launches::CHILD)
@@ -57,7 +63,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let result = if is_child { run_child(takes_any) } else { run(options, json, takes_any) };
+    let result = if is_child { run_child(takes_any) } else { run(options, json, takes_any, seed) };
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -85,13 +91,13 @@ fn run_child(takes_any: bool) -> Result<bool, Box<dyn Error>> {
 }
 
 /// Whether every bar holds.
-fn run(options: Options, json: Option<PathBuf>, takes_any: bool) -> Result<bool, Box<dyn Error>> {
+fn run(options: Options, json: Option<PathBuf>, takes_any: bool, seed: u64) -> Result<bool, Box<dyn Error>> {
     let opencl = opencl_device(takes_any)?;
     let devices = Device::all()?;
     let host = devices.iter().find(|device| device.backend() == BackendKind::Host).ok_or("no host device")?;
     let reference = Reference::of(&opencl)?;
     println!("{}, driver {}", opencl.name(), reference.driver);
-    let setting = Setting { options, opencl, host: host.clone(), reference };
+    let setting = Setting { options, opencl, host: host.clone(), reference, seed };
     let mut results = Vec::new();
     for run in [stream::run, compute::run, gemm::run, launches::run] {
         run(&setting, &mut results)?;

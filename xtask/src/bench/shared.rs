@@ -65,9 +65,10 @@ fn a_filter_chooses_cases_and_what_they_are_compared_with() {
     assert_eq!(peers("chain"), ["gpu.chain.tiny", "gpu.chain.tiny.graph", "gpu.launch"]);
     // Compared with figures of our own.
     assert_eq!((names("started"), peers("started")), (vec!["gpu.started"], vec![]));
+    assert_eq!((names("list"), peers("list")), (vec!["gpu.list", "gpu.list.global"], vec!["gpu.list"]));
     assert_eq!(names("copy").len(), 5);
     assert_eq!(names("to_host"), ["gpu.copy.to_host", "gpu.copy.to_host.1gib"]);
-    assert_eq!((names("").len(), peers("").len()), (CASES.len(), CASES.len() - 10));
+    assert_eq!((names("").len(), peers("").len()), (CASES.len(), CASES.len() - 11));
     assert!(chosen("nothing of that name").is_empty());
 }
 
