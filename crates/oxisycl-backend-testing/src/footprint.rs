@@ -4,10 +4,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::process::Command as Process;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-
-use oxisycl_backend::{Completion, FailureKind, Outcome};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::suite;
 
@@ -61,32 +58,5 @@ pub fn alone(name: &str, test: impl FnOnce()) {
     assert!(output.status.success(), "{name}, in a process of its own: {text}");
     if !text.contains("1 passed") {
         suite::skip(format!("not run in a process of its own: {text}"));
-    }
-}
-
-/// Counts the commands that have ended, and among them those whose kernel panicked.
-#[derive(Default)]
-pub struct Counter {
-    n_ended: AtomicUsize,
-    n_panicked: AtomicUsize,
-}
-
-impl Completion for Counter {
-    unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
-        let has_panicked = outcome.result.is_err_and(|failure| matches!(failure.kind(), FailureKind::Panic { .. }));
-        self.n_panicked.fetch_add(usize::from(has_panicked), Ordering::Relaxed);
-        self.n_ended.fetch_add(1, Ordering::Release);
-    }
-}
-
-impl Counter {
-    /// Commands that have ended.
-    pub fn n_ended(&self) -> usize {
-        self.n_ended.load(Ordering::Acquire)
-    }
-
-    /// Commands that have ended by a panic.
-    pub fn n_panicked(&self) -> usize {
-        self.n_panicked.load(Ordering::Relaxed)
     }
 }

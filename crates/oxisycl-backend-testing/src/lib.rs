@@ -5,7 +5,7 @@
 //! - [`harness`]: what the runtime does around a queue, for tests that use one by itself.
 //! - [`footprint`]: the memory that a process holds for its commands.
 //! - [`loaded`]: kernels in the language of a driver.
-//! - [`probe`]: the end of a command.
+//! - [`probe`]: the end of a command, and of many.
 //! - [`suite`]: suites whose tests may be skipped with a reason.
 //! - [`debug_events`]: the `tracing` events that a backend sends.
 //! - [`quirks`]: the switch of the quirks of drivers, and the book's page of them.

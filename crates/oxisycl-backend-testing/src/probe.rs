@@ -1,8 +1,9 @@
-//! The end of a command, for tests that wait for it without helping.
+//! The end of a command, and of many, for tests that wait for them without helping.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use oxisycl_backend::{CommandFailure, Completion, KernelOutput, Outcome};
+use oxisycl_backend::{CommandFailure, Completion, FailureKind, KernelOutput, Outcome};
 
 use crate::harness::PATIENCE;
 
@@ -81,5 +82,32 @@ impl Probe {
     /// Whether the command has ended.
     pub fn is_complete(&self) -> bool {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+/// Counts the commands that have ended, and among them those whose kernel panicked.
+#[derive(Default)]
+pub struct Counter {
+    n_ended: AtomicUsize,
+    n_panicked: AtomicUsize,
+}
+
+impl Completion for Counter {
+    unsafe fn complete(self: Arc<Self>, outcome: Outcome) {
+        let has_panicked = outcome.result.is_err_and(|failure| matches!(failure.kind(), FailureKind::Panic { .. }));
+        self.n_panicked.fetch_add(usize::from(has_panicked), Ordering::Relaxed);
+        self.n_ended.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl Counter {
+    /// Commands that have ended.
+    pub fn n_ended(&self) -> usize {
+        self.n_ended.load(Ordering::Acquire)
+    }
+
+    /// Commands that have ended by a panic.
+    pub fn n_panicked(&self) -> usize {
+        self.n_panicked.load(Ordering::Relaxed)
     }
 }

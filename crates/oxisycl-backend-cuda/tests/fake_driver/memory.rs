@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use oxisycl_backend::{Batching, Device, LoadedKernel, Queue, QueueOptions, UsmKind};
-use oxisycl_backend_testing::footprint::{Counter, Counting, allocated, alone, resident};
+use oxisycl_backend_testing::footprint::{Counting, allocated, alone, resident};
 use oxisycl_backend_testing::harness::{create_queue, help_once};
+use oxisycl_backend_testing::probe::Counter;
 use oxisycl_types::PanicRecord;
 
 use crate::fake::Fake;

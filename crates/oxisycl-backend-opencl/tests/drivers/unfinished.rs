@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use oxisycl_backend::{Dependency, DependencyKind, Device, Event, Queue, UsmKind};
 use oxisycl_backend_testing::contract::Affine;
-use oxisycl_backend_testing::footprint::{Counter, allocated, alone, resident};
+use oxisycl_backend_testing::footprint::{allocated, alone, resident};
+use oxisycl_backend_testing::probe::Counter;
 
 use crate::memory::HostByte;
 use crate::support::{
