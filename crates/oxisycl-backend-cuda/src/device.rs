@@ -1,5 +1,6 @@
 //! One GPU.
 
+use std::ffi::c_void;
 use std::sync::{Arc, Weak};
 
 use oxisycl_backend::{
@@ -8,10 +9,11 @@ use oxisycl_backend::{
 use oxisycl_image::DeviceImage;
 
 use crate::device_state::DeviceState;
+use crate::foreign;
 use crate::lane;
 use crate::module::CudaModule;
 use crate::raw_kernel::CudaRawModule;
-use crate::sys::code;
+use crate::sys::{RawStream, code};
 
 pub(crate) struct CudaDevice {
     pub(crate) state: Arc<DeviceState>,
@@ -38,6 +40,13 @@ unsafe impl Device for CudaDevice {
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
         Ok(Arc::new(lane::create_queue(&self.state, *options)?))
+    }
+
+    unsafe fn adopt_queue(&self, native: *mut c_void, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
+        let stream = RawStream(native);
+        // SAFETY: by the contract of this function.
+        unsafe { foreign::check_stream(&self.state.context, stream) }?;
+        Ok(Arc::new(lane::adopt_queue(&self.state, stream, *options)?))
     }
 
     unsafe fn load(&self, image: &DeviceImage, _binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {

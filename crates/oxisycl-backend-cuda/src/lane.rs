@@ -15,13 +15,13 @@ use oxisycl_backend::driver::take_report;
 use oxisycl_backend::lane::{Driver, DriverQueue, KernelFacts, Lane, LaneQueue, Lanes, Ring, Task, Tasks};
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{
-    BackendError, Command, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, NativeHandle, Outcome, QueueInfo,
-    QueueOptions, now,
+    BackendError, Batching, Command, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, NativeHandle, Outcome,
+    QueueInfo, QueueOptions, now,
 };
 use oxisycl_image::{KernelEntry, PanicSite};
 use oxisycl_types::PanicRecord;
 use parking_lot::Mutex;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::batch::{self, BatchDecision};
 use crate::block_buffer::BlockBuffer;
@@ -32,6 +32,7 @@ use crate::emitter::Emitter;
 use crate::error::DriverError;
 use crate::execute::{self, Launch};
 use crate::fill;
+use crate::foreign;
 use crate::host_transfer;
 use crate::launch_shape::LaunchShape;
 use crate::launcher;
@@ -39,7 +40,7 @@ use crate::module::CudaKernel;
 use crate::print_buffer::PrintBuffer;
 use crate::records::{RecordMemory, Slot};
 use crate::stream::{self, Progress, Stream};
-use crate::sys::RawEvent;
+use crate::sys::{RawEvent, RawStream};
 use crate::transfer;
 
 /// Streams of a queue whose commands may overlap.
@@ -107,6 +108,28 @@ pub(crate) fn create_queue(device: &Arc<DeviceState>, options: QueueOptions) -> 
     let lane = |_| Ok(Lane::new(device, Stream::new(context, options.priority)?, true));
     let lanes: Result<SmallVec<[Arc<CudaLane>; 4]>, _> = (0..n_streams).map(lane).collect();
     let lanes = lanes.map_err(|error| context.fail(error))?;
+    on_lanes(device, options, lanes)
+}
+
+/// A queue of the device whose commands go on a stream of other code.
+pub(crate) fn adopt_queue(
+    device: &Arc<DeviceState>,
+    raw: RawStream,
+    options: QueueOptions,
+) -> Result<CudaQueue, BackendError> {
+    let _entered = device.context.enter()?;
+    // What is held would come after work that the other code puts on the stream meanwhile.
+    let options = QueueOptions { in_order: true, batching: Batching::Off, ..options };
+    on_lanes(device, options, smallvec![Lane::new(device, Stream::borrowed(&device.context, raw), true)])
+}
+
+/// The context is current.
+fn on_lanes(
+    device: &Arc<DeviceState>,
+    options: QueueOptions,
+    lanes: SmallVec<[Arc<CudaLane>; 4]>,
+) -> Result<CudaQueue, BackendError> {
+    let context = &device.context;
     for lane in &lanes {
         batch::set_up(lane, options.batching, options.profiling);
     }
@@ -329,6 +352,11 @@ unsafe impl Driver for Cuda {
         QueueInfo { holds_back, help_timeout, takes_native: true, ..QueueInfo::default() }
     }
 
+    unsafe fn native_wait(queue: &LaneQueue<Self>, event: *mut c_void) -> Result<Command, BackendError> {
+        // SAFETY: by the contract of this function.
+        unsafe { foreign::wait(&queue.device.context, RawEvent(event)) }
+    }
+
     fn native_handle(queue: &LaneQueue<Self>, handle: NativeHandle) -> Option<*mut c_void> {
         match handle {
             NativeHandle::Queue => streams_of(queue).first().copied(),
@@ -408,7 +436,8 @@ fn issue(lane: &CudaLane, ring: &mut Ring<Cuda>, task: &CudaTask, waits: Waits) 
         task.set_error(error);
     }
     // A profile is an event before and one after.
-    let n_calls = emitter.n_calls() + waits.len() + 2 * usize::from(profile.is_some());
+    let n_own = emitter.n_calls() + waits.len() + 2 * usize::from(profile.is_some());
+    let n_calls = n_own.max(usize::from(lane.stream.is_borrowed));
     if let Some(profile) = profile {
         // SAFETY: event and stream are of this context, which is current.
         if let Err(error) = unsafe { driver.event_record(profile.end, lane.stream.raw) } {

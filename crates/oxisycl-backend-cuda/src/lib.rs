@@ -39,6 +39,7 @@ mod execute;
 mod families;
 mod fill;
 mod fill_kernels;
+mod foreign;
 mod host_transfer;
 mod info;
 mod lane;

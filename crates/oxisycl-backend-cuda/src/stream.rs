@@ -32,6 +32,9 @@ const MAX_OMISSIONS: u8 = 4;
 pub(crate) struct Stream {
     context: Arc<Context>,
     pub(crate) raw: RawStream,
+    /// Whether other code made the stream and puts work on it. Each task then counts as work of the device, so that it ends after the work
+    /// before it.
+    pub(crate) is_borrowed: bool,
     /// How often submitting threads have polled the stream. Changed with the ring locked.
     n_submitter_polls: AtomicU64,
     /// The time since when kernels are held, on the clock of execution times; 0 while none are. Changed with the ring locked.
@@ -126,18 +129,29 @@ impl Stream {
             };
             driver.stream_create_with_priority(&raw mut raw, STREAM_NON_BLOCKING, priority)?;
         }
-        let [n_submitter_polls, held_since] = [0; 2].map(AtomicU64::new);
-        let (launcher, poller) = (Mutex::default(), Poller::default());
-        Ok(Self { context: context.clone(), raw, n_submitter_polls, held_since, launcher, poller })
+        Ok(Self::with(context, raw, false))
     }
 
-    /// Destroys the stream. No task is on it, since tasks hold their stream until they have ended.
+    /// A stream of the context that other code has made, and destroys.
+    pub(crate) fn borrowed(context: &Arc<Context>, raw: RawStream) -> Self {
+        Self::with(context, raw, true)
+    }
+
+    fn with(context: &Arc<Context>, raw: RawStream, is_borrowed: bool) -> Self {
+        let [n_submitter_polls, held_since] = [0; 2].map(AtomicU64::new);
+        let (launcher, poller) = (Mutex::default(), Poller::default());
+        Self { context: context.clone(), raw, is_borrowed, n_submitter_polls, held_since, launcher, poller }
+    }
+
+    /// Destroys the stream, unless it is borrowed. No task is on it, since tasks hold their stream until they have ended.
     pub(crate) fn close(&mut self, progress: &mut Progress) {
         self.launcher.get_mut().clear();
         for fence in progress.fences.drain(..) {
             self.context.return_plain_event(fence.event);
         }
-        if let Ok(_entered) = self.context.enter_anyway() {
+        if !self.is_borrowed
+            && let Ok(_entered) = self.context.enter_anyway()
+        {
             // SAFETY: made by `new`, and not used after this.
             let _ = unsafe { self.context.driver.stream_destroy(self.raw) };
         }

@@ -120,6 +120,8 @@ pub(crate) mod attribute {
     pub(crate) const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
 }
 
+/// `CU_STREAM_PER_THREAD`, a stream's handle.
+pub(crate) const STREAM_PER_THREAD: usize = 2;
 /// `CU_STREAM_NON_BLOCKING`
 pub(crate) const STREAM_NON_BLOCKING: c_uint = 1;
 /// `CU_EVENT_DISABLE_TIMING`

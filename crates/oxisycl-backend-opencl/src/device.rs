@@ -1,6 +1,6 @@
 //! One usable device or sub-device.
 
-use std::ffi::OsString;
+use std::ffi::{OsString, c_void};
 use std::sync::Arc;
 
 use oxisycl_backend::{
@@ -13,6 +13,7 @@ use oxisycl_types::DeviceType;
 use crate::context::{Context, Parts};
 use crate::device_state::DeviceState;
 use crate::error::check;
+use crate::foreign;
 use crate::info::{self, DOMAINS, Origin};
 use crate::lane;
 use crate::launch_shape::GroupLimits;
@@ -240,6 +241,11 @@ unsafe impl Device for ClDevice {
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
         Ok(Arc::new(lane::create_queue(&self.state, self.info.device_type, *options)?))
+    }
+
+    unsafe fn adopt_queue(&self, native: *mut c_void, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
+        // SAFETY: by the contract of this function.
+        Ok(Arc::new(unsafe { foreign::adopt(&self.state, self.info.device_type, Object(native), *options) }?))
     }
 
     unsafe fn load(&self, image: &DeviceImage, binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {

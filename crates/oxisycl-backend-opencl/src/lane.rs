@@ -13,7 +13,7 @@ use oxisycl_backend::driver::take_report;
 use oxisycl_backend::lane::{Driver, DriverQueue, KernelFacts, Lane, LaneQueue, Lanes, Ring, Task, Tasks};
 use oxisycl_backend::pool::{Near, Pool};
 use oxisycl_backend::{
-    BackendError, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, NativeHandle, Priority, QueueInfo,
+    BackendError, Command, EventStatus, ExecutionTimes, KernelCommand, KernelOutput, NativeHandle, Priority, QueueInfo,
     QueueOptions,
 };
 use oxisycl_image::{KernelEntry, PanicSite, ParameterLayout};
@@ -27,6 +27,7 @@ use crate::device_state::DeviceState;
 use crate::emitter::Emitter;
 use crate::error::{ClError, check};
 use crate::execute;
+use crate::foreign;
 use crate::issued::{Issued, Reached, Resources};
 use crate::launch_shape::LaunchShape;
 use crate::module::ClKernel;
@@ -61,8 +62,8 @@ pub(crate) struct Stream {
 pub(crate) struct QueuePart {
     context: Arc<Context>,
     raw: Object,
-    /// The properties that `raw` was made with.
-    properties: Vec<u64>,
+    /// The properties that `raw` was made with; `None` if other code has made it. The part then holds one reference.
+    properties: Option<Vec<u64>>,
     /// Whether code outside of this crate may have `raw`.
     is_known_outside: AtomicBool,
     /// How long a waiting thread polls before it sleeps.
@@ -100,16 +101,38 @@ pub(crate) fn create_queue(
         .queues
         .take(&context.functions, (context.raw, context.device), &properties)
         .map_err(|error| context.fail(error))?;
-    // A thread that waits for a device made of the same processors must leave them to it.
-    let help_timeout = Duration::from_micros(if device_type == DeviceType::Cpu { 20 } else { 2000 });
-    let is_known_outside = AtomicBool::new(false);
-    let part = QueuePart { context: context.clone(), raw, properties, is_known_outside, help_timeout };
+    let part = QueuePart::new(context, raw, Some(properties), device_type);
     if options.profiling {
         device.clock.set_base(context, raw).map_err(|error| context.fail(error))?;
     }
+    Ok(on_lane(device, options, part, keeps_order))
+}
+
+/// A queue of the device whose commands go on a driver queue of other code. Takes over one reference of that.
+pub(crate) fn adopt_queue(
+    device: &Arc<DeviceState>,
+    device_type: DeviceType,
+    raw: Object,
+    options: QueueOptions,
+) -> Result<ClQueue, BackendError> {
+    let context = &device.context;
+    let part = QueuePart::new(context, raw, None, device_type);
+    if options.profiling {
+        // By another queue: the other code's work may take any time.
+        let properties = vec![code::QUEUE_PROPERTIES, code::QUEUE_PROFILING_ENABLE, 0];
+        let own = (context.raw, context.device);
+        let other = context.queues.take(&context.functions, own, &properties).map_err(|error| context.fail(error))?;
+        let based = device.clock.set_base(context, other);
+        context.queues.give_back(properties, other);
+        based.map_err(|error| context.fail(error))?;
+    }
+    Ok(on_lane(device, options, part, options.in_order))
+}
+
+fn on_lane(device: &Arc<DeviceState>, options: QueueOptions, part: QueuePart, keeps_order: bool) -> ClQueue {
     process_exit::watch();
-    let lane = Lane::new(device, Stream { raw, is_unflushed: AtomicBool::new(false) }, keeps_order);
-    Ok(ClQueue::new(device, options, smallvec![lane], part))
+    let lane = Lane::new(device, Stream { raw: part.raw, is_unflushed: AtomicBool::new(false) }, keeps_order);
+    ClQueue::new(device, options, smallvec![lane], part)
 }
 
 /// OpenCL's list of properties for a queue.
@@ -133,6 +156,14 @@ fn properties(device: Asked<'_>, options: QueueOptions, keeps_order: bool) -> Ve
     properties
 }
 
+impl QueuePart {
+    fn new(context: &Arc<Context>, raw: Object, properties: Option<Vec<u64>>, device_type: DeviceType) -> Self {
+        // A thread that waits for a device made of the same processors must leave them to it.
+        let help_timeout = Duration::from_micros(if device_type == DeviceType::Cpu { 20 } else { 2000 });
+        Self { context: context.clone(), raw, properties, is_known_outside: AtomicBool::new(false), help_timeout }
+    }
+}
+
 impl Drop for QueuePart {
     fn drop(&mut self) {
         let context = &self.context;
@@ -140,10 +171,14 @@ impl Drop for QueuePart {
             return;
         }
         // Tasks hold their queue until they have ended, but for those of a lost device.
-        if context.is_lost() || *self.is_known_outside.get_mut() {
-            context.queues.retire(self.raw);
-        } else {
-            context.queues.give_back(std::mem::take(&mut self.properties), self.raw);
+        let is_reusable = !context.is_lost() && !*self.is_known_outside.get_mut();
+        match self.properties.take() {
+            Some(properties) if is_reusable => context.queues.give_back(properties, self.raw),
+            None if !context.is_lost() && !context.quirks.queue_release => {
+                // SAFETY: the reference that `adopt_queue` took over.
+                unsafe { (context.functions.clReleaseCommandQueue)(self.raw.0) };
+            }
+            _ => context.queues.retire(self.raw),
         }
     }
 }
@@ -333,6 +368,11 @@ unsafe impl Driver for OpenCl {
 
     fn flush(queue: &LaneQueue<Self>) -> Result<(), BackendError> {
         flush(&queue.lanes[0])
+    }
+
+    unsafe fn native_wait(queue: &LaneQueue<Self>, event: *mut c_void) -> Result<Command, BackendError> {
+        // SAFETY: by the contract of this function.
+        unsafe { foreign::wait(&queue.device.context, Object(event)) }
     }
 
     fn native_handle(queue: &LaneQueue<Self>, handle: NativeHandle) -> Option<*mut c_void> {

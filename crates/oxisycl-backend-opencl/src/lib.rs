@@ -42,6 +42,7 @@ mod emitter;
 mod error;
 mod execute;
 mod fill;
+mod foreign;
 mod info;
 mod issued;
 mod lane;

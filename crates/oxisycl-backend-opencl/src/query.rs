@@ -1,4 +1,4 @@
-//! Queries of platforms and devices: plain values from `clGet..Info`.
+//! Queries of platforms, devices, queues and events: plain values from `clGet..Info`.
 //!
 //! A driver that does not know a query, or answers with another size, counts as one that says nothing: zero, or an empty text.
 
@@ -21,6 +21,14 @@ impl<'f> Asked<'f> {
 
     pub(crate) fn device(functions: &'f Functions, device: Object) -> Self {
         Self { functions, object: device, get: functions.clGetDeviceInfo }
+    }
+
+    pub(crate) fn queue(functions: &'f Functions, queue: Object) -> Self {
+        Self { functions, object: queue, get: functions.clGetCommandQueueInfo }
+    }
+
+    pub(crate) fn event(functions: &'f Functions, event: Object) -> Self {
+        Self { functions, object: event, get: functions.clGetEventInfo }
     }
 
     pub(crate) fn functions(&self) -> &'f Functions {

@@ -140,6 +140,8 @@ pub mod code {
     pub const AFFINITY_DOMAIN_L2_CACHE: u64 = 1 << 3;
     pub const AFFINITY_DOMAIN_NEXT_PARTITIONABLE: u64 = 1 << 5;
 
+    pub const QUEUE_CONTEXT: u32 = 0x1090;
+    pub const QUEUE_DEVICE: u32 = 0x1091;
     pub const QUEUE_PROPERTIES: u64 = 0x1093;
     pub const QUEUE_PRIORITY: u64 = 0x1096;
     pub const QUEUE_PRIORITY_HIGH: u64 = 1 << 0;
@@ -166,6 +168,7 @@ pub mod code {
     pub const INDIRECT_HOST_ACCESS: u32 = 0x4200;
 
     pub const EVENT_COMMAND_EXECUTION_STATUS: u32 = 0x11D3;
+    pub const EVENT_CONTEXT: u32 = 0x11D4;
     pub const COMPLETE: Code = 0;
     pub const RUNNING: Code = 1;
     pub const PROFILING_COMMAND_START: u32 = 0x1282;
@@ -230,6 +233,8 @@ functions! {
     clReleaseContext(Handle) -> Code;
     clCreateCommandQueueWithProperties(Handle, Handle, *const u64, *mut Code) -> Handle;
     clReleaseCommandQueue(Handle) -> Code;
+    clRetainCommandQueue(Handle) -> Code;
+    clGetCommandQueueInfo(Handle, u32, usize, *mut c_void, *mut usize) -> Code;
     clFlush(Handle) -> Code;
     clFinish(Handle) -> Code;
     clCreateProgramWithSource(Handle, u32, *const *const c_char, *const usize, *mut Code) -> Handle;

@@ -46,6 +46,11 @@ impl Probe {
         outcome.clone().expect("a command did not complete")
     }
 
+    /// Whether the command has ended.
+    pub fn has_ended(&self) -> bool {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// Waits for the end of a command.
     ///
     /// # Panics

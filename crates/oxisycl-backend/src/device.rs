@@ -1,6 +1,7 @@
 //! Backends, platforms and devices, as they are before any work runs.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
@@ -119,6 +120,23 @@ pub unsafe trait Device: Any + Send + Sync {
 
     /// Creates a queue. Its commands may overlap unless `options.in_order` is set.
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError>;
+
+    /// A queue whose commands are put on a queue of the driver that other code has made. Whether it keeps an order is that queue's matter
+    /// ([`QueueInfo::keeps_order`](crate::QueueInfo::keeps_order)), and so are its priority and batching.
+    ///
+    /// # Safety
+    /// `native` is null or a live handle of the driver. Where the driver counts references, the result holds one. Elsewhere the handle lives until the
+    /// result is dropped and all of its commands have ended.
+    ///
+    /// # Errors
+    /// `Handle` if the handle is not one of the device. `Unsupported` if there is no driver, as by default, or if the driver's queue lacks an option.
+    unsafe fn adopt_queue(
+        &self,
+        _native: *mut c_void,
+        _options: &QueueOptions,
+    ) -> Result<Arc<dyn Queue>, BackendError> {
+        Err(BackendError::Unsupported { device: self.info().name.clone(), what: "queues of a driver".to_owned() })
+    }
 
     /// Loads an image. The image was decoded and verified, and is for one of the device's [targets](DeviceInfo::image_targets). The driver may
     /// compile it, which can take long. With a `binary`, the driver gets that instead of the image's code; if it fails, the caller loads the

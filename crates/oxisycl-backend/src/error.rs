@@ -63,6 +63,17 @@ pub enum BackendError {
         /// The operation that was requested.
         what: String,
     },
+    /// A handle of the driver is not what it is given as.
+    Handle {
+        /// The device.
+        device: String,
+        /// The object that the handle should be of.
+        what: &'static str,
+        /// The handle, and what the driver says of it.
+        found: String,
+        /// The handles that can be taken.
+        expected: String,
+    },
     /// A setting has a value that it cannot have.
     Setting {
         /// The variable.
@@ -126,6 +137,9 @@ impl fmt::Display for BackendError {
             }
             Self::UnsupportedUsm { device, kind } => write!(f, "device \"{device}\" has no usm {kind} allocations"),
             Self::Unsupported { device, what } => write!(f, "device \"{device}\" does not support {what}"),
+            Self::Handle { device, what, found, expected } => {
+                write!(f, "device \"{device}\" cannot take the native {what} {found}: expected {expected}")
+            }
             Self::Setting { variable, value, expected } => write!(f, "{variable}=\"{value}\": expected {expected}"),
             Self::InjectedFault { device, operation, count } => {
                 write!(f, "device \"{device}\": injected fault in {operation} number {count}")

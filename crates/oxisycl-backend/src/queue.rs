@@ -299,6 +299,18 @@ pub unsafe trait Queue: Any + Send + Sync {
         while goes_on(false) {}
     }
 
+    /// A command that ends when an event of the driver has happened, for any queue of the device.
+    ///
+    /// # Safety
+    /// `event` is null or a live handle of the driver. Where the driver counts references, the command holds one. Elsewhere the handle lives until the
+    /// command has ended.
+    ///
+    /// # Errors
+    /// `Handle` if the handle is not one that the queue can wait for. `Unsupported` if there is no driver, as by default.
+    unsafe fn native_wait(&self, _event: *mut c_void) -> Result<Command, BackendError> {
+        Err(BackendError::Unsupported { device: String::new(), what: "events of a driver".to_owned() })
+    }
+
     /// A handle of the driver; `None` if there is no driver. Valid as long as the queue is.
     fn native_handle(&self, _handle: NativeHandle) -> Option<*mut c_void> {
         None

@@ -77,6 +77,7 @@ fn backend_code(error: &BackendError) -> ErrorCode {
             ErrorCode::MemoryAllocation
         }
         BackendError::UnsupportedUsm { .. } | BackendError::Unsupported { .. } => ErrorCode::FeatureNotSupported,
+        BackendError::Handle { .. } => ErrorCode::Invalid,
         _ => ErrorCode::Runtime,
     }
 }

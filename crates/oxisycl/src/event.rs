@@ -7,10 +7,13 @@ use std::sync::Arc;
 use std::task::{self, Poll};
 
 use oxisycl_backend::EventStatus;
-use oxisycl_runtime::graph::{Node, NodeKind, wait_for_node};
+use oxisycl_runtime::graph::{Node, NodeKind, forbid_blocking, wait_for_node};
+use oxisycl_runtime::schedule::CommandGroup;
 use oxisycl_types::ErrorCode;
+use smallvec::smallvec;
 
-use crate::{Error, Result};
+use crate::interop::NativeEvent;
+use crate::{Error, Queue, Result};
 
 /// A submitted command. Copies are the same event; dropping one neither waits nor cancels.
 ///
@@ -49,6 +52,41 @@ impl Profile {
 impl Event {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         Self { node: Some(node) }
+    }
+
+    /// An event of the driver that other code has made, for command groups to depend on and for the host to wait for. It belongs to the context of
+    /// `queue`; command groups of any queue may depend on it. A command on a driver queue of its own waits for it, so it delays no other
+    /// command.
+    ///
+    /// A `CUevent` stands for what it records at this call. One that was never recorded has happened. The event may be one of another GPU. A `cl_event` whose
+    /// command fails later counts as a failure of the driver, with which the device is lost.
+    ///
+    /// Errors: `BackendMismatch` if the handle is one of another backend. `Invalid` if it is null, not one of the device's context, or a `cl_event`
+    /// that has failed. The errors of [`QueueBuilder::build`](crate::QueueBuilder::build).
+    ///
+    /// # Safety
+    /// The handle is null or live. A `cl_event` is retained. A `CUevent` is borrowed: it is not destroyed before the new event is complete.
+    ///
+    /// ```no_run
+    /// use oxisycl::interop::NativeEvent;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn work(queue: &Queue, recorded: *mut std::ffi::c_void) -> oxisycl::Result {
+    /// // SAFETY: a live event, which is destroyed after the wait.
+    /// let event = unsafe { Event::from_native(queue, NativeEvent::Cuda(recorded)) }?;
+    /// event.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub unsafe fn from_native(queue: &Queue, event: NativeEvent) -> Result<Self> {
+        forbid_blocking("from_native")?;
+        let handle = event.handle_for(queue.device())?;
+        let own = Queue::builder().device(queue.device()).context(queue.context()).in_order().build()?;
+        // SAFETY: by the contract of this function.
+        let command = unsafe { own.inner().shared().queue.native_wait(handle) }?;
+        let mut group = CommandGroup { commands: smallvec![command], ..CommandGroup::default() };
+        // SAFETY: the command uses no memory.
+        unsafe { own.inner().submit_group(&mut group) }.map(Self::new)
     }
 
     pub(crate) fn node(&self) -> Option<&Arc<Node>> {

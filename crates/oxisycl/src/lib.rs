@@ -40,6 +40,7 @@ mod environment;
 mod event;
 mod handler;
 mod host_accessor;
+pub mod interop;
 pub mod kernel_bundle;
 mod kernel_id;
 mod kernel_info;

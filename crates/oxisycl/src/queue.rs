@@ -15,6 +15,7 @@ use oxisycl_runtime::schedule;
 use oxisycl_types::Range;
 
 use crate::handler::HostMemory;
+use crate::interop::NativeQueue;
 use crate::{Buffer, Context, Device, Error, Event, Handler, Read, Result, Write};
 
 pub use builder::QueueBuilder;
@@ -79,6 +80,17 @@ impl Queue {
     /// ```
     pub fn select(selector: impl Fn(&Device) -> i32) -> Result<Self> {
         Self::new(&Device::select(selector)?)
+    }
+
+    /// A queue on one of the driver that other code has made, in the default context of the device's platform. See [`QueueBuilder::native`].
+    ///
+    /// Errors: as those of [`QueueBuilder::build`].
+    ///
+    /// # Safety
+    /// As for [`QueueBuilder::native`].
+    pub unsafe fn from_native(device: &Device, queue: NativeQueue) -> Result<Self> {
+        // SAFETY: by the contract of this function.
+        unsafe { QueueBuilder::new().device(device).native(queue) }.build()
     }
 
     /// Settings for a queue of another kind.

@@ -1,4 +1,5 @@
-//! What native commands own, on the GPU of a driver without any. The CUDA backend's tests have that driver.
+//! What native commands own, and what is made of a driver's handles, on the GPU of a driver without any. The CUDA backend's tests have that
+//! driver.
 
 #![cfg(all(target_os = "linux", feature = "cuda"))]
 
@@ -9,7 +10,12 @@ mod child_process;
 mod fake_gpu;
 mod support;
 
+use std::ffi::{CStr, c_void};
+use std::ptr;
+
+use libloading::{Library, Symbol};
 use oxisycl::BackendKind;
+use oxisycl::interop::{NativeEvent, NativeQueue};
 use oxisycl::observe::counters;
 use oxisycl::prelude::*;
 
@@ -24,6 +30,9 @@ fn child() {
     match role().as_deref() {
         None => {}
         Some("owner") => own_memory(),
+        Some("stream") => use_stream(),
+        Some("event") => wait_for_event(),
+        Some("handles") => refuse_handles(),
         Some(other) => panic!("no role {other}"),
     }
 }
@@ -67,4 +76,189 @@ fn own_memory() {
         eventually("the memory is freed", || left() == 0);
         queue.wait().unwrap();
     }
+}
+
+fn gpu() -> Device {
+    Device::all().unwrap().into_iter().find(|device| device.backend() == BackendKind::Cuda).unwrap()
+}
+
+type Handle = *mut c_void;
+
+/// Other code that uses the driver, on a thread with the primary context of the device.
+struct User(Library);
+
+impl User {
+    fn new() -> Self {
+        // SAFETY: the driver without a GPU, which the backend has loaded.
+        let user = Self(unsafe { Library::new("libcuda.so.1") }.unwrap());
+        let mut context = ptr::null_mut();
+        // SAFETY: the driver's types; writes a handle.
+        unsafe {
+            let retain = user.symbol::<unsafe extern "system" fn(*mut Handle, i32) -> i32>("cuDevicePrimaryCtxRetain");
+            assert_eq!(retain(&raw mut context, 0), 0);
+            assert_eq!(user.symbol::<unsafe extern "system" fn(Handle) -> i32>("cuCtxSetCurrent")(context), 0);
+        }
+        user
+    }
+
+    /// # Safety
+    /// `F` is the type of a pointer to the function of that name.
+    unsafe fn symbol<F>(&self, name: &str) -> Symbol<'_, F> {
+        // SAFETY: the caller knows the type.
+        unsafe { self.0.get(name.as_bytes()) }.unwrap()
+    }
+
+    /// Begins or ends a time in which no stream goes on.
+    fn pause(&self, is_paused: bool) {
+        // SAFETY: the type is that of the library's sources.
+        unsafe {
+            self.symbol::<unsafe extern "C" fn(*const i8, i64)>("fake_set")(c"paused".as_ptr(), i64::from(is_paused));
+        }
+    }
+
+    fn stream(&self) -> Handle {
+        let mut stream = ptr::null_mut();
+        // SAFETY: the driver's type; writes a handle.
+        unsafe {
+            type Create = unsafe extern "system" fn(*mut Handle, u32, i32) -> i32;
+            assert_eq!(self.symbol::<Create>("cuStreamCreateWithPriority")(&raw mut stream, 1, 0), 0);
+        }
+        stream
+    }
+
+    fn event(&self, stream: Handle) -> Handle {
+        let mut event = ptr::null_mut();
+        // SAFETY: the driver's types, and a live stream; writes a handle.
+        unsafe {
+            type Create = unsafe extern "system" fn(*mut Handle, u32) -> i32;
+            assert_eq!(self.symbol::<Create>("cuEventCreate")(&raw mut event, 2), 0);
+            type Record = unsafe extern "system" fn(Handle, Handle) -> i32;
+            assert_eq!(self.symbol::<Record>("cuEventRecord")(event, stream), 0);
+        }
+        event
+    }
+
+    /// Sets `len` words of the device.
+    fn memset(&self, stream: Handle, target: *mut u32, value: u32, len: usize) {
+        // SAFETY: the driver's type, a live stream, and memory that the test keeps.
+        unsafe {
+            type Memset = unsafe extern "system" fn(u64, u32, usize, Handle) -> i32;
+            assert_eq!(self.symbol::<Memset>("cuMemsetD32Async")(target as u64, value, len, stream), 0);
+        }
+    }
+
+    fn count(&self, call: &CStr) -> u64 {
+        // SAFETY: the type is that of the library's sources.
+        unsafe { self.symbol::<unsafe extern "C" fn(*const i8) -> u64>("fake_count")(call.as_ptr()) }
+    }
+}
+
+#[test]
+fn a_queue_is_made_of_a_stream_and_leaves_it_to_its_owner() {
+    let driver = Driver::new();
+    run("stream", &[driver.variable()]).succeeded();
+}
+
+fn use_stream() {
+    const LEN: usize = 100;
+    let (gpu, user) = (gpu(), User::new());
+    let stream = user.stream();
+    let n_destroyed = user.count(c"cuStreamDestroy_v2");
+    // SAFETY: a live stream of the device's primary context, which is never destroyed.
+    let queue = unsafe { Queue::from_native(&gpu, NativeQueue::Cuda(stream)) }.unwrap();
+    assert!(queue.is_in_order() && *queue.device() == gpu);
+    let memory = queue.malloc_device::<u32>(LEN).unwrap();
+    let [first, last] = [0; 2].map(|_| queue.malloc_host::<u32>(LEN).unwrap());
+    user.pause(true);
+    user.memset(stream, memory.as_ptr(), 7, LEN);
+    let marker = queue.submit_barrier([]).unwrap();
+    let copy = |to: *mut u32| {
+        // SAFETY: both live until the queue is idle, and what changes them is on the same stream.
+        queue.submit(|cg| unsafe { cg.memcpy(to.cast(), memory.as_ptr().cast(), 4 * LEN) }).unwrap()
+    };
+    copy(first.as_ptr());
+    user.memset(stream, memory.as_ptr(), 9, LEN);
+    copy(last.as_ptr());
+    assert!(!marker.is_complete() && !queue.is_idle());
+    user.pause(false);
+    queue.wait().unwrap();
+    // SAFETY: memory of the host, which nothing writes any more.
+    let found = [first.as_ptr(), last.as_ptr()].map(|words| unsafe { std::slice::from_raw_parts(words, LEN) });
+    assert_eq!(found, [&[7; LEN], &[9; LEN]]);
+    drop((memory, first, last, queue));
+    assert_eq!(user.count(c"cuStreamDestroy_v2"), n_destroyed);
+}
+
+#[test]
+fn command_groups_and_the_host_wait_for_a_driver_s_event() {
+    let driver = Driver::new();
+    run("event", &[driver.variable()]).succeeded();
+}
+
+fn wait_for_event() {
+    let (gpu, user) = (gpu(), User::new());
+    let own_context = Context::new(std::slice::from_ref(&gpu)).unwrap();
+    let in_own_context = Queue::builder().device(&gpu).context(&own_context).build().unwrap();
+    for queue in [in_order(&gpu), Queue::new(&gpu).unwrap(), in_own_context] {
+        user.pause(true);
+        let stream = user.stream();
+        let recorded = user.event(stream);
+        // SAFETY: a live event, which is never destroyed.
+        let event = unsafe { Event::from_native(&queue, NativeEvent::Cuda(recorded)) }.unwrap();
+        let buffer = Buffer::from_vec(vec![1_u32; 4]).unwrap();
+        let later = queue.submit(|cg| {
+            cg.depends_on(&event);
+            let data = cg.access(&buffer, Write);
+            cg.fill(data, 2)
+        });
+        let later = later.unwrap();
+        assert!(!event.is_complete() && !later.is_complete());
+        assert!(later.dependencies().contains(&event));
+        user.pause(false);
+        later.wait().unwrap();
+        assert!(event.is_complete());
+        event.wait().unwrap();
+        assert_eq!(buffer.to_vec().unwrap(), [2; 4]);
+    }
+}
+
+#[test]
+fn handles_that_are_not_a_device_s_are_refused_before_anything_is_enqueued() {
+    let driver = Driver::new();
+    run("handles", &[driver.variable()]).succeeded();
+}
+
+fn refuse_handles() {
+    let (gpu, user) = (gpu(), User::new());
+    let host = Device::all().unwrap().into_iter().find(|device| device.backend() == BackendKind::Host).unwrap();
+    let (stream, per_thread) = (user.stream(), ptr::without_provenance_mut(2));
+    let event = user.event(stream);
+    // SAFETY: null, or live handles.
+    let queue = |device: &Device, native| unsafe { Queue::from_native(device, native) }.unwrap_err();
+    // SAFETY: as above.
+    let wait = |queue: &Queue, native| unsafe { Event::from_native(queue, native) }.unwrap_err();
+    let on_gpu = in_order(&gpu);
+    let mismatched = [
+        (queue(&host, NativeQueue::Cuda(stream)), &host, "native queue", stream),
+        (queue(&gpu, NativeQueue::OpenCl(stream)), &gpu, "native queue", stream),
+        (wait(&in_order(&host), NativeEvent::Cuda(event)), &host, "native event", event),
+        (wait(&on_gpu, NativeEvent::OpenCl(event)), &gpu, "native event", event),
+    ];
+    for (error, device, what, handle) in mismatched {
+        assert_eq!(error.code(), ErrorCode::BackendMismatch);
+        let (name, backend, text) = (device.name(), device.backend(), error.to_string());
+        let expected = format!("device \"{name}\" of backend {backend} cannot take the {what} {handle:p} of backend");
+        assert!(text.starts_with(&expected), "{text}");
+    }
+    let wrong = [
+        (queue(&gpu, NativeQueue::Cuda(ptr::null_mut())), "native queue 0x0"),
+        (queue(&gpu, NativeQueue::Cuda(per_thread)), "native queue 0x2, which is another stream on each thread"),
+        (wait(&on_gpu, NativeEvent::Cuda(ptr::null_mut())), "native event 0x0"),
+    ];
+    for (error, what) in wrong {
+        assert_eq!(error.code(), ErrorCode::Invalid);
+        let (name, text) = (gpu.name(), error.to_string());
+        assert!(text.starts_with(&format!("device \"{name}\" cannot take the {what}: expected ")), "{text}");
+    }
+    assert!(on_gpu.is_idle());
 }

@@ -146,6 +146,7 @@ api! {
         );
         stream_create_with_priority = cuStreamCreateWithPriority(stream: *mut RawStream, flags: c_uint, priority: c_int);
         stream_destroy = cuStreamDestroy_v2(stream: RawStream);
+        stream_get_ctx = cuStreamGetCtx(stream: RawStream, context: *mut RawContext);
         stream_query = cuStreamQuery(stream: RawStream);
         stream_synchronize = cuStreamSynchronize(stream: RawStream);
         stream_wait_event = cuStreamWaitEvent(stream: RawStream, event: RawEvent, flags: c_uint);

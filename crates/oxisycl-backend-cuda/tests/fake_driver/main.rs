@@ -3,6 +3,7 @@
 //! The driver is a real shared library, made from the sources in `library` by the compiler that built this test. Every test loads a
 //! copy of its own, and so has its own devices.
 
+mod adopted;
 mod batches;
 mod contract;
 mod drivers;

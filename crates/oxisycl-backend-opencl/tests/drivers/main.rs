@@ -3,6 +3,7 @@
 //!
 //! The kernels are written in SPIR-V by hand (`kernels.spvasm`), since the device compiler stands above this crate.
 
+mod adopted;
 mod contract;
 mod devices;
 mod failures;
@@ -23,6 +24,7 @@ static ALLOCATOR: Counting = Counting;
 
 fn main() -> std::process::ExitCode {
     suite::main(&[
+        ("adopted", adopted::TESTS),
         ("contract", contract::TESTS),
         ("devices", devices::TESTS),
         ("failures", failures::TESTS),

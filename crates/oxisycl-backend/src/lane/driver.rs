@@ -270,6 +270,18 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
         None
     }
 
+    /// See [`Queue::native_wait`](crate::Queue::native_wait).
+    ///
+    /// # Safety
+    /// The contract of [`Queue::native_wait`](crate::Queue::native_wait) holds.
+    ///
+    /// # Errors
+    /// As those of [`Queue::native_wait`](crate::Queue::native_wait).
+    unsafe fn native_wait(queue: &LaneQueue<Self>, _event: *mut c_void) -> Result<Command, BackendError> {
+        let device = Self::name(&queue.device).to_owned();
+        Err(BackendError::Unsupported { device, what: "events of a driver".to_owned() })
+    }
+
     /// How many panic records the pool makes at first.
     const FIRST_RECORDS: usize;
 

@@ -153,6 +153,11 @@ unsafe impl<D: Driver> Queue for DriverQueue<D> {
         }
     }
 
+    unsafe fn native_wait(&self, event: *mut c_void) -> Result<Command, BackendError> {
+        // SAFETY: by the contract of this function.
+        unsafe { D::native_wait(&self.shared, event) }
+    }
+
     fn native_handle(&self, handle: NativeHandle) -> Option<*mut c_void> {
         D::native_handle(&self.shared, handle)
     }

@@ -1,5 +1,6 @@
 //! The part of a queue that its commands need.
 
+use std::ffi::c_void;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use super::gate::{Gate, gate_of};
 use super::node::Node;
 use super::places::{Place, Places};
 use crate::ids::{DomainId, QueueId};
+use crate::observe::trace;
 
 /// The part of a queue that outlives it, because commands still need it.
 pub struct QueueShared {
@@ -74,7 +76,32 @@ impl Delayed {
 impl QueueShared {
     /// Creates a queue of a backend. If the device does not report commands by itself, also starts a thread that polls for them.
     pub(crate) fn create_queue(device: &dyn Device, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
-        let queue = device.create_queue(options)?;
+        Self::polled(device.create_queue(options)?)
+    }
+
+    /// Puts a queue on one of the driver, as [`create_queue`](Self::create_queue) creates one. Commands have times without being asked where the
+    /// driver's queue records them and a trace needs them.
+    ///
+    /// # Safety
+    /// As for [`Device::adopt_queue`].
+    pub(crate) unsafe fn adopt_queue(
+        device: &dyn Device,
+        native: *mut c_void,
+        options: &QueueOptions,
+    ) -> Result<Arc<dyn Queue>, BackendError> {
+        let traced = QueueOptions { profiling: options.profiling || trace().is_on(), ..*options };
+        // SAFETY: by the contract of this function.
+        let queue = unsafe { device.adopt_queue(native, &traced) };
+        Self::polled(match queue {
+            Err(BackendError::Unsupported { .. }) if traced != *options => {
+                // SAFETY: as above.
+                unsafe { device.adopt_queue(native, options) }?
+            }
+            queue => queue?,
+        })
+    }
+
+    fn polled(queue: Arc<dyn Queue>) -> Result<Arc<dyn Queue>, BackendError> {
         poller::start(&queue.info()).map_err(|error| {
             let code = error.raw_os_error().unwrap_or(0).into();
             BackendError::Driver { call: "starting a thread", code, name: error.to_string() }

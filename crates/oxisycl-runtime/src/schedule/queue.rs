@@ -1,6 +1,7 @@
 //! Queues, and scheduling of the command groups submitted to them.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use oxisycl_backend::{Command, CommandFailure, DependencyKind, Device, FailureKind, QueueOptions};
@@ -100,10 +101,30 @@ impl Queue {
         // A trace needs times, whether or not the user asked for them.
         let backend_options = QueueOptions { profiling: options.profiling || trace().is_on(), ..options };
         let queue = QueueShared::create_queue(&**device, &backend_options)?;
-        let shared = QueueShared::new(context.domain(), device.clone(), queue, options, errors);
+        Ok(Self::on(context, QueueShared::new(context.domain(), device.clone(), queue, options, errors)))
+    }
+
+    /// A queue on the driver's queue `native`, as [`new`](Self::new) makes one. Whether it is in order is that queue's matter.
+    ///
+    /// # Safety
+    /// As for [`Device::adopt_queue`].
+    pub unsafe fn adopt(
+        context: &Arc<Context>,
+        device: &Arc<dyn Device>,
+        native: *mut c_void,
+        options: QueueOptions,
+        errors: Arc<AsyncErrors>,
+    ) -> Result<Arc<Self>> {
+        // SAFETY: by the contract of this function.
+        let queue = unsafe { QueueShared::adopt_queue(&**device, native, &options) }?;
+        let options = QueueOptions { in_order: queue.info().keeps_order, ..options };
+        Ok(Self::on(context, QueueShared::new(context.domain(), device.clone(), queue, options, errors)))
+    }
+
+    fn on(context: &Arc<Context>, shared: Arc<QueueShared>) -> Arc<Self> {
         let queue = Arc::new(Self { context: context.clone(), shared, state: Arc::default() });
         context.add_queue(queue.state.clone());
-        Ok(queue)
+        queue
     }
 
     /// What commands keep of the queue.

@@ -9,6 +9,7 @@ use oxisycl_runtime::schedule;
 use oxisycl_types::{Aspect, ErrorCode, PrintHeader};
 
 use super::{AsyncHandler, Queue};
+use crate::interop::NativeQueue;
 use crate::wiring::runtime;
 use crate::{Context, Device, Error, Result};
 
@@ -20,6 +21,7 @@ pub struct QueueBuilder {
     options: QueueOptions,
     print_buffer: Option<usize>,
     handler: Option<AsyncHandler>,
+    native: Option<NativeQueue>,
 }
 
 impl QueueBuilder {
@@ -166,6 +168,33 @@ impl QueueBuilder {
         self
     }
 
+    /// On a queue of the driver that other code has made. Commands are put there, in order with that code's own work if the driver's queue is in order.
+    /// The driver's queue decides about the order and the priority, and each kernel is handed over at once.
+    ///
+    /// [`build`](Self::build) then has more errors. `BackendMismatch` if the handle is one of another backend. `Invalid` if it is null, or if it belongs to another
+    /// context or device than the queue's. `Invalid` also if the queue should be in order and the driver's is not. `FeatureNotSupported` if
+    /// [profiling](Self::profiling) is asked for and the driver's queue has none.
+    ///
+    /// # Safety
+    /// The handle is null or live. A `cl_command_queue` is retained. A `CUstream` is borrowed: it is not destroyed before the queue and its copies are dropped
+    /// and all of their commands have ended. Nothing on it is captured into a graph meanwhile.
+    ///
+    /// ```no_run
+    /// use oxisycl::interop::NativeQueue;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn work(gpu: &Device, stream: *mut std::ffi::c_void) -> oxisycl::Result {
+    /// // SAFETY: a live stream of the device's primary context, which outlives the queue and its commands.
+    /// let queue = unsafe { Queue::builder().device(gpu).native(NativeQueue::Cuda(stream)) }.profiling().build()?;
+    /// assert!(queue.is_in_order());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub unsafe fn native(mut self, queue: NativeQueue) -> Self {
+        self.native = Some(queue);
+        self
+    }
+
     /// Makes the queue.
     ///
     /// Errors: `Runtime` if there is no device. `Invalid` if the device is not in the context, or the print buffer is larger than 1 GiB.
@@ -228,7 +257,22 @@ impl QueueBuilder {
         }
         let handler = self.handler.or_else(|| context.inner().handler().cloned());
         let errors = AsyncErrors::new(handler);
-        let queue = schedule::Queue::new(context.inner(), device.backend_device(), self.options, errors)?;
+        let (options, backend_device) = (self.options, device.backend_device());
+        let queue = match self.native {
+            None => schedule::Queue::new(context.inner(), backend_device, options, errors)?,
+            Some(native) => {
+                let handle = native.handle_for(&device)?;
+                // SAFETY: the caller of `native` has promised it.
+                let queue =
+                    unsafe { schedule::Queue::adopt(context.inner(), backend_device, handle, options, errors) }?;
+                if options.in_order && !queue.shared().options.in_order {
+                    let message =
+                        format!("the native queue {handle:p} of device \"{}\" is out of order", device.name());
+                    return Err(Error::invalid(message));
+                }
+                queue
+            }
+        };
         programs().load_ahead(device.backend_device());
         Ok(Queue { queue, device, context })
     }

@@ -110,6 +110,13 @@ pub unsafe extern "system" fn cuStreamDestroy_v2(stream: usize) -> Code {
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "system" fn cuStreamGetCtx(stream: usize, context: *mut usize) -> Code {
+    begin_in_context!(cuStreamGetCtx);
+    unsafe { put(context, Stream::of(stream).context) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "system" fn cuStreamQuery(stream: usize) -> Code {
     begin_in_context!(cuStreamQuery);
     let stream = unsafe { Stream::of(stream) };
