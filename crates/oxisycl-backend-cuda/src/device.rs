@@ -4,7 +4,8 @@ use std::ffi::c_void;
 use std::sync::{Arc, Weak};
 
 use oxisycl_backend::{
-    BackendError, Device, DeviceInfo, LoadedKernel, Memory, Module, Queue, QueueOptions, RawModule, Source,
+    BackendError, Device, DeviceInfo, LoadedKernel, Memory, Module, NativeHandle, Queue, QueueOptions, RawModule,
+    Source,
 };
 use oxisycl_image::DeviceImage;
 
@@ -47,6 +48,14 @@ unsafe impl Device for CudaDevice {
         // SAFETY: by the contract of this function.
         unsafe { foreign::check_stream(&self.state.context, stream) }?;
         Ok(Arc::new(lane::adopt_queue(&self.state, stream, *options)?))
+    }
+
+    fn native_handle(&self, handle: NativeHandle) -> Option<*mut c_void> {
+        match handle {
+            NativeHandle::Queue => None,
+            NativeHandle::Device => Some(std::ptr::without_provenance_mut(self.state.context.device as usize)),
+            NativeHandle::Context => Some(self.state.share()),
+        }
     }
 
     unsafe fn load(&self, image: &DeviceImage, _binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {

@@ -352,6 +352,13 @@ unsafe impl Driver for Cuda {
         QueueInfo { holds_back, help_timeout, takes_native: true, ..QueueInfo::default() }
     }
 
+    fn native_events(task: &CudaTask) -> Result<Vec<*mut c_void>, BackendError> {
+        let place = task.place();
+        let event = stream::event_behind(place.lane, place.position);
+        let event = event.map_err(|error| task.queue.device.context.fail(error))?;
+        Ok(event.into_iter().map(|event| event.0).collect())
+    }
+
     unsafe fn native_wait(queue: &LaneQueue<Self>, event: *mut c_void) -> Result<Command, BackendError> {
         // SAFETY: by the contract of this function.
         unsafe { foreign::wait(&queue.device.context, RawEvent(event)) }

@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::error::DriverError;
 use crate::lane::{Cuda, CudaLane};
 use crate::launcher::Launcher;
-use crate::sys::{RawEvent, RawStream, STREAM_NON_BLOCKING, code};
+use crate::sys::{EVENT_DISABLE_TIMING, RawEvent, RawStream, STREAM_NON_BLOCKING, code};
 
 /// After this many tasks, the submitting thread polls the stream.
 const POLL_EVERY: usize = 64;
@@ -237,6 +237,29 @@ pub(crate) fn fence(lane: &CudaLane, position: Position) -> Result<Option<RawEve
         Some(fence) => Ok(Some(fence.event)),
         None => lane.stream.record(progress, last).map(Some),
     }
+}
+
+/// A new event that happens when the task at `position` is finished, or later. `None` if the task is finished. The context is current.
+pub(crate) fn event_behind(lane: &CudaLane, position: Position) -> Result<Option<RawEvent>, DriverError> {
+    let mut ring = lane.lock_ring();
+    if position > last_issued(&ring) {
+        batch::flush(lane, &mut ring);
+    }
+    let progress = &ring.part;
+    if position <= progress.finished || progress.device_issued <= progress.finished {
+        return Ok(None);
+    }
+    let driver = &lane.device.context.driver;
+    let mut event = RawEvent::NULL;
+    // SAFETY: the context is current, and stream and event are of it. An event that was not recorded is destroyed here.
+    unsafe {
+        driver.event_create(&raw mut event, EVENT_DISABLE_TIMING)?;
+        if let Err(error) = driver.event_record(event, lane.stream.raw) {
+            let _ = driver.event_destroy(event);
+            return Err(error);
+        }
+    }
+    Ok(Some(event))
 }
 
 /// Polls the stream after every [`POLL_EVERY`] tasks. Called by the thread that submits to it.

@@ -4,8 +4,8 @@ use std::ffi::{OsString, c_void};
 use std::sync::Arc;
 
 use oxisycl_backend::{
-    BackendError, Device, DeviceInfo, Memory, Module, Partition, PartitionProperty, Queue, QueueOptions, RawModule,
-    Source,
+    BackendError, Device, DeviceInfo, Memory, Module, NativeHandle, Partition, PartitionProperty, Queue, QueueOptions,
+    RawModule, Source,
 };
 use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::DeviceType;
@@ -246,6 +246,14 @@ unsafe impl Device for ClDevice {
     unsafe fn adopt_queue(&self, native: *mut c_void, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {
         // SAFETY: by the contract of this function.
         Ok(Arc::new(unsafe { foreign::adopt(&self.state, self.info.device_type, Object(native), *options) }?))
+    }
+
+    fn native_handle(&self, handle: NativeHandle) -> Option<*mut c_void> {
+        match handle {
+            NativeHandle::Queue => None,
+            NativeHandle::Device => Some(self.context().device.0),
+            NativeHandle::Context => Some(self.context().raw.0),
+        }
     }
 
     unsafe fn load(&self, image: &DeviceImage, binary: Option<&[u8]>) -> Result<Arc<dyn Module>, BackendError> {

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use crate::context::Context;
 use crate::emitter::Emitted;
-use crate::error::ClError;
+use crate::error::{ClError, Result, check};
 use crate::fill::Stage;
 use crate::svm::Launch;
 use crate::sys::{Code, Object, code};
@@ -139,6 +139,24 @@ impl Issued {
         // Read with the list locked.
         self.is_known_outside.store(true, Ordering::Relaxed);
         emitted.events.iter().map(|Object(event)| *event).collect()
+    }
+
+    /// The events with a reference for the caller. None if the task is known to be over.
+    pub(crate) fn retain_events(&self, context: &Context) -> Result<Vec<*mut c_void>> {
+        let emitted = self.emitted();
+        let mut retained = Vec::new();
+        for &Object(event) in &emitted.events {
+            // SAFETY: the event lives as long as it is borrowed.
+            if let Err(error) = check("clRetainEvent", unsafe { (context.functions.clRetainEvent)(event) }) {
+                for event in retained {
+                    // SAFETY: retained above, and given to no other code.
+                    unsafe { context.release_event(Object(event)) };
+                }
+                return Err(error);
+            }
+            retained.push(event);
+        }
+        Ok(retained)
     }
 
     /// Releases the events, when the task is dropped.

@@ -370,6 +370,13 @@ unsafe impl Driver for OpenCl {
         flush(&queue.lanes[0])
     }
 
+    fn native_events(task: &ClTask) -> Result<Vec<*mut c_void>, BackendError> {
+        // Who waits for them need not have the queue.
+        flush(&task.queue.lanes[0])?;
+        let context = &task.queue.device.context;
+        task.issued.retain_events(context).map_err(|error| context.fail(error))
+    }
+
     unsafe fn native_wait(queue: &LaneQueue<Self>, event: *mut c_void) -> Result<Command, BackendError> {
         // SAFETY: by the contract of this function.
         unsafe { foreign::wait(&queue.device.context, Object(event)) }

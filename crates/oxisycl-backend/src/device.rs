@@ -8,7 +8,7 @@ use std::sync::Arc;
 use oxisycl_image::DeviceImage;
 use oxisycl_types::BackendKind;
 
-use crate::{BackendError, DeviceInfo, Memory, Module, Queue, QueueOptions, RawModule, Source};
+use crate::{BackendError, DeviceInfo, Memory, Module, NativeHandle, Queue, QueueOptions, RawModule, Source};
 
 /// One backend of the process. Making the object is cheap; drivers are asked on the first call of `platforms`.
 pub trait Backend: Send + Sync {
@@ -161,6 +161,11 @@ pub unsafe trait Device: Any + Send + Sync {
     /// `Unsupported` if the device takes no such code, as by default; `Driver` with the driver's log if it refuses the code.
     unsafe fn load_source(&self, source: &Source<'_>) -> Result<Arc<dyn RawModule>, BackendError> {
         Err(BackendError::Unsupported { device: self.info().name.clone(), what: source.name().to_owned() })
+    }
+
+    /// A handle of the driver; `None` if there is no driver. Valid as long as the device is.
+    fn native_handle(&self, _handle: NativeHandle) -> Option<*mut c_void> {
+        None
     }
 
     /// The names of the kernels that the device has by itself.

@@ -78,6 +78,15 @@ pub enum EventStatus {
 pub trait Event: Any + Send + Sync {
     /// The status of the command.
     fn status(&self) -> EventStatus;
+
+    /// Events of the driver which have all happened when the command is over. They belong to the caller, who destroys or releases them. There are none if the
+    /// command is over.
+    ///
+    /// # Errors
+    /// `Unsupported` if there is no driver, as by default; the errors of the driver.
+    fn native_events(&self) -> Result<Vec<*mut c_void>, BackendError> {
+        Err(BackendError::Unsupported { device: String::new(), what: "events of a driver".to_owned() })
+    }
 }
 
 /// The queues whose commands can be issued behind each other's events.
@@ -317,13 +326,13 @@ pub unsafe trait Queue: Any + Send + Sync {
     }
 }
 
-/// The kinds of driver handles that a queue has.
+/// The kinds of driver handles that a queue or device has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NativeHandle {
-    /// The driver's queue. Any of them if there are several, since a command group's task begins when everything that it waits for has
+    /// The driver's queue, of a queue alone. Any of them if there are several, since a command group's task begins when everything that it waits for has
     /// ended.
     Queue,
-    /// The queue's device. A number is given as an address.
+    /// The device. A number is given as an address.
     Device,
     /// The context that the memory of the device belongs to.
     Context,

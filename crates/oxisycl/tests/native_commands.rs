@@ -15,7 +15,7 @@ use std::ptr;
 
 use libloading::{Library, Symbol};
 use oxisycl::BackendKind;
-use oxisycl::interop::{NativeEvent, NativeQueue};
+use oxisycl::interop::{NativeContext, NativeDevice, NativeEvent, NativeQueue};
 use oxisycl::observe::counters;
 use oxisycl::prelude::*;
 
@@ -33,6 +33,7 @@ fn child() {
         Some("stream") => use_stream(),
         Some("event") => wait_for_event(),
         Some("handles") => refuse_handles(),
+        Some("out") => give_out_handles(),
         Some(other) => panic!("no role {other}"),
     }
 }
@@ -261,4 +262,60 @@ fn refuse_handles() {
         assert!(text.starts_with(&format!("device \"{name}\" cannot take the {what}: expected ")), "{text}");
     }
     assert!(on_gpu.is_idle());
+}
+
+#[test]
+fn handles_of_all_objects_are_given_out() {
+    let driver = Driver::new();
+    run("out", &[driver.variable()]).succeeded();
+}
+
+fn give_out_handles() {
+    let gpu = gpu();
+    let (in_order, out_of_order) = (in_order(&gpu), Queue::new(&gpu).unwrap());
+    assert_eq!(gpu.native_device().unwrap(), NativeDevice::Cuda(0));
+    assert_eq!(Device::from_native(NativeDevice::Cuda(0)).unwrap(), gpu);
+    let error = Device::from_native(NativeDevice::Cuda(7)).unwrap_err();
+    assert_eq!((error.code(), error.to_string().contains("Cuda(7)")), (ErrorCode::Invalid, true));
+    let user = User::new();
+    let mut current = ptr::null_mut();
+    // SAFETY: the driver's type; writes a handle.
+    unsafe { user.symbol::<unsafe extern "system" fn(*mut Handle) -> i32>("cuCtxGetCurrent")(&raw mut current) };
+    assert_eq!(gpu.native_context().unwrap(), NativeContext::Cuda(current));
+    for (queue, other) in [(&in_order, &out_of_order), (&out_of_order, &in_order)] {
+        let NativeQueue::Cuda(stream) = queue.native_queue().unwrap() else { panic!("a stream") };
+        assert!(!stream.is_null());
+        let (buffer, held) = (Buffer::from_vec(vec![1_u32; 4]).unwrap(), Buffer::from_vec(vec![1_u32; 4]).unwrap());
+        user.pause(true);
+        let filled = queue.fill(&buffer, 2).unwrap();
+        let [event] = filled.native_events().unwrap()[..] else { panic!("one event") };
+        // SAFETY: a live event, which is never destroyed.
+        let waits = unsafe { Event::from_native(other, event) }.unwrap();
+        assert!(!waits.is_complete());
+        user.pause(false);
+        waits.wait().unwrap();
+        filled.wait().unwrap();
+        assert_eq!((filled.native_events().unwrap(), Event::default().native_events().unwrap()), (vec![], vec![]));
+        // The driver does not have what waits for the host.
+        let host = held.host_access(Read).unwrap();
+        let delayed = queue.fill(&held, 2).unwrap();
+        let error = delayed.native_events().unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Invalid);
+        assert!(error.to_string().contains("does not have the command"), "{error}");
+        drop(host);
+        delayed.wait().unwrap();
+    }
+    let host = Device::all().unwrap().into_iter().find(|device| device.backend() == BackendKind::Host).unwrap();
+    let queue = Queue::new(&host).unwrap();
+    let event = queue.submit_barrier([]).unwrap();
+    let missing = [
+        (host.native_device().unwrap_err(), "device"),
+        (host.native_context().unwrap_err(), "context"),
+        (queue.native_queue().unwrap_err(), "queue"),
+        (event.native_events().unwrap_err(), "event"),
+    ];
+    for (error, what) in missing {
+        assert_eq!(error.code(), ErrorCode::BackendMismatch);
+        assert!(error.to_string().ends_with(&format!("of backend host has no native {what}")), "{error}");
+    }
 }

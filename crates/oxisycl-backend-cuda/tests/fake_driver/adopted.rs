@@ -226,3 +226,45 @@ fn handles_that_are_not_the_device_s_are_refused_with_their_values() {
     assert!(message.contains(&format!("{event:p}, for which cuEventQuery says")), "{message}");
     issue(&queue, wait_for(&queue, event), &[]).probe.succeed();
 }
+
+#[test]
+fn an_event_of_a_command_is_the_caller_s_own_and_happens_when_the_command_is_over() {
+    let fake = Fake::new();
+    let device = fake.device();
+    let (affine, gate) = (kernel(&device, "affine"), kernel(&device, "gate"));
+    // Before other code has the context: small kernels are held.
+    let queue = in_order(&device);
+    let words = Words::new(&device);
+    issue(&queue, words.gate(&gate), &[]);
+    let held = issue(&queue, words.affine(&affine, 0, 5), &[]);
+    let last = issue(&queue, words.affine(&affine, 3, 7), &[]);
+    let events = held.event.native_events().expect("the driver makes an event");
+    let user = User::new(&fake, &device);
+    assert_eq!(events.len(), 1);
+    let stream = user.stream();
+    user.wait(stream, events[0]);
+    user.memset(stream, &words, 100);
+    let adopted = adopt(&device, stream, &QueueOptions::default()).expect("a stream of the device");
+    let behind = issue(&adopted, words.affine(&affine, 3, 1), &[last.data()]);
+    assert!(!behind.probe.is_complete());
+    words.open();
+    [&held, &last, &behind].iter().for_each(|issued| issued.probe.succeed());
+    let found = words.at(0).load(Ordering::Acquire);
+    // The memset is behind both kernels, which one call has launched, or behind the first.
+    assert!([301, 3 * (3 * 100 + 7) + 1].contains(&found), "{found}");
+    assert_eq!(held.event.native_events().expect("the command is over"), []);
+    let n_destroyed = fake.count("cuEventDestroy_v2");
+    // SAFETY: the driver's type, and the caller's event.
+    unsafe {
+        user.call::<unsafe extern "system" fn(Handle) -> i32>("cuEventDestroy_v2", |destroy| destroy(events[0]));
+    }
+    assert_eq!(fake.count("cuEventDestroy_v2"), n_destroyed + 1);
+    fake.fail("cuEventRecord", 0, 2);
+    words.at(3).store(0, Ordering::Release);
+    let next = issue(&queue, words.gate(&gate), &[]);
+    let error = next.event.native_events().expect_err("the driver refuses");
+    assert!(error.to_string().contains("cuEventRecord"), "{error}");
+    assert_eq!(fake.count("cuEventDestroy_v2"), n_destroyed + 2, "the event is not lost");
+    words.open();
+    next.probe.succeed();
+}

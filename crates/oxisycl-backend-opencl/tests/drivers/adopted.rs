@@ -19,6 +19,7 @@ crate::suite::tests![
     commands_on_a_borrowed_queue_come_between_the_user_s_own_work,
     a_borrowed_queue_has_the_properties_of_the_driver_s,
     commands_of_all_queues_wait_for_a_native_event,
+    the_events_of_a_command_are_the_caller_s_own,
     handles_that_are_not_the_device_s_are_refused_with_their_values,
 ];
 
@@ -103,7 +104,7 @@ impl User {
     }
 
     fn number(&self, of: Handle, what: u32) -> u32 {
-        let ask = if what == REFERENCES_OF_EVENT {
+        let ask = if what != REFERENCES_OF_QUEUE {
             self.functions.clGetEventInfo
         } else {
             self.functions.clGetCommandQueueInfo
@@ -215,6 +216,38 @@ fn commands_of_all_queues_wait_for_a_native_event() {
             behind.wait().result.expect("the command runs");
             waits.wait().result.expect("the command runs");
             eventually("the event is released", || user.number(gate, REFERENCES_OF_EVENT) == 1);
+            user.release(gate);
+        }
+    }
+}
+
+fn the_events_of_a_command_are_the_caller_s_own() {
+    for device in devices(SharingKind::Best) {
+        let [empty] = kernels(&device, ["empty"]);
+        let user = User::new(&device);
+        assert_eq!(device.native_handle(NativeHandle::Context), Some(user.context));
+        assert_eq!(device.native_handle(NativeHandle::Device), Some(user.device));
+        assert_eq!(device.native_handle(NativeHandle::Queue), None);
+        for queue in [in_order(&device), out_of_order(&device)] {
+            let gate = user.event();
+            let (event, waits) = issue(&queue, wait_for(&queue, gate), &[]);
+            let dependency = Dependency { event, kind: DependencyKind::Data };
+            let (event, probe) = issue(&queue, launch(&empty, "empty", 1), &[dependency]);
+            let events = event.native_events().expect("the driver has the command");
+            let status = |event| user.number(event, code::EVENT_COMMAND_EXECUTION_STATUS).cast_signed();
+            assert!(!events.is_empty() && events.iter().all(|event| status(*event) > code::COMPLETE));
+            assert!(events.iter().all(|event| user.number(*event, REFERENCES_OF_EVENT) >= 2));
+            user.set(gate, code::COMPLETE);
+            for end in [waits, probe] {
+                end.wait().result.expect("the command runs");
+            }
+            assert_eq!(event.native_events().expect("the command is over"), []);
+            drop((event, queue));
+            for event in events {
+                // What the backend had is gone.
+                assert_eq!(status(event), code::COMPLETE);
+                user.release(event);
+            }
             user.release(gate);
         }
     }

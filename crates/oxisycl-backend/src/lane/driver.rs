@@ -282,6 +282,15 @@ pub unsafe trait Driver: Sized + Send + Sync + 'static {
         Err(BackendError::Unsupported { device, what: "events of a driver".to_owned() })
     }
 
+    /// See [`Event::native_events`](crate::Event::native_events). Called without locks, for a task that has not been reported.
+    ///
+    /// # Errors
+    /// The errors of the driver.
+    fn native_events(task: &Task<Self>) -> Result<Vec<*mut c_void>, BackendError> {
+        let device = Self::name(&task.queue.device).to_owned();
+        Err(BackendError::Unsupported { device, what: "events of a driver".to_owned() })
+    }
+
     /// How many panic records the pool makes at first.
     const FIRST_RECORDS: usize;
 

@@ -1,5 +1,6 @@
 //! A task: a command from its issue until it is reported. The task is also the command's event.
 
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::queue::LaunchBlock;
 use super::{Driver, Lane, LaneQueue};
-use crate::{Command, CommandFailure, Completion, Event, EventStatus, FailureKind, now};
+use crate::{BackendError, Command, CommandFailure, Completion, Event, EventStatus, FailureKind, now};
 
 /// The number of a task on its lane, from 1. 0 is before the first task.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -165,6 +166,11 @@ impl<D: Driver> Task<D> {
 impl<D: Driver> Event for Task<D> {
     fn status(&self) -> EventStatus {
         if self.has_ended() { EventStatus::Complete } else { D::status(self) }
+    }
+
+    fn native_events(&self) -> Result<Vec<*mut c_void>, BackendError> {
+        let _entered = D::enter(&self.queue.device)?;
+        if self.has_ended() { Ok(Vec::new()) } else { D::native_events(self) }
     }
 }
 

@@ -397,6 +397,11 @@ impl Node {
         }
     }
 
+    /// The backend's event of the command; `None` before the backend has the command, and after that has ended.
+    pub fn backend_event(&self) -> Option<Arc<dyn Event>> {
+        self.inner.lock().event.clone()
+    }
+
     /// Submission time and execution times on the [clock of the process](now), if the queue records them and the command ran.
     pub fn times(&self) -> (u64, Option<ExecutionTimes>) {
         let inner = self.inner.lock();

@@ -46,6 +46,42 @@ fn succeed(call: &str, code: c_int) {
     assert_eq!(code, 0, "{call}");
 }
 
+/// A stream of the context.
+pub(super) fn new_stream(context: *mut c_void) -> *mut c_void {
+    let driver = Driver::enter(context);
+    let mut stream = std::ptr::null_mut();
+    // SAFETY: the type is that of `cuda.h`; writes a handle. The number says that the stream does not wait for the default one.
+    let code = unsafe {
+        driver.symbol::<unsafe extern "system" fn(*mut *mut c_void, c_uint) -> c_int>("cuStreamCreate")(
+            &raw mut stream,
+            1,
+        )
+    };
+    succeed("cuStreamCreate", code);
+    stream
+}
+
+/// An event behind what is on the stream.
+pub(super) fn record(handles: &Handles) -> *mut c_void {
+    let driver = Driver::enter(handles.context);
+    let mut event = std::ptr::null_mut();
+    // SAFETY: the types are those of `cuda.h`; writes a handle, and both handles are live. The number says that no time is recorded.
+    unsafe {
+        let create = driver.symbol::<unsafe extern "system" fn(*mut *mut c_void, c_uint) -> c_int>("cuEventCreate");
+        succeed("cuEventCreate", create(&raw mut event, 2));
+        let record = driver.symbol::<unsafe extern "system" fn(*mut c_void, *mut c_void) -> c_int>("cuEventRecord");
+        succeed("cuEventRecord", record(event, handles.queue));
+    }
+    event
+}
+
+/// Destroys an event.
+pub(super) fn destroy(context: *mut c_void, event: *mut c_void) {
+    let driver = Driver::enter(context);
+    // SAFETY: the type is that of `cuda.h`, and the event is the caller's.
+    succeed("cuEventDestroy", unsafe { driver.symbol::<Call<*mut c_void>>("cuEventDestroy_v2")(event) });
+}
+
 /// The stream is of the context, and the context of the device.
 pub(super) fn check_handles(handles: &Handles) {
     let driver = Driver::enter(handles.context);

@@ -1,8 +1,10 @@
-//! Native handles in host tasks and native commands (L3, L5): the driver takes them, and knows them as what they are given out for.
+//! Native handles, in host tasks and native commands (L3, L5) and otherwise (L4). The driver takes them, and knows them as what they are given
+//! out for.
 //!
 //! The driver is called through its own library, which the backend has loaded by the same name. Devices without a driver behind them have
 //! no handles, which is what their tests ask for.
 
+mod adopted;
 mod cuda;
 mod opencl;
 
@@ -12,6 +14,10 @@ use oxisycl::prelude::*;
 use oxisycl::{BackendKind, InteropHandle, NativeScope};
 
 use crate::harness::{Env, tests};
+use adopted::{
+    commands_and_the_host_wait_for_native_events, commands_are_in_order_with_the_work_of_others_on_a_native_queue,
+    handles_lead_back_to_their_device,
+};
 
 tests![
     native_handles_are_those_that_the_driver_knows,
@@ -19,6 +25,9 @@ tests![
     the_memory_of_another_group_is_not_given_out,
     native_commands_come_between_other_commands,
     a_native_command_that_fails_is_an_asynchronous_error,
+    handles_lead_back_to_their_device,
+    commands_are_in_order_with_the_work_of_others_on_a_native_queue,
+    commands_and_the_host_wait_for_native_events,
 ];
 
 const SIZE: usize = 1000;

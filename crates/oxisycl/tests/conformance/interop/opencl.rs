@@ -103,6 +103,20 @@ pub(super) fn check_handles(interop: &InteropHandle, handles: &Handles) {
     assert_eq!(format!("{} (OpenCL)", opencl.text(device, DEVICE_NAME)), interop.device().name());
 }
 
+/// A queue in order of the device.
+pub(super) fn new_queue(device: *mut c_void, context: *mut c_void) -> *mut c_void {
+    type Create = unsafe extern "system" fn(*mut c_void, *mut c_void, *const u64, *mut c_int) -> *mut c_void;
+    let opencl = OpenCl::new();
+    let mut code = 0;
+    // SAFETY: the type is that of `cl.h`; a context and its device, and no properties.
+    let queue = unsafe {
+        let create = opencl.symbol::<Create>("clCreateCommandQueueWithProperties");
+        create(context, device, std::ptr::null(), &raw mut code)
+    };
+    assert_eq!(code, 0, "clCreateCommandQueueWithProperties");
+    queue
+}
+
 /// Fills `SIZE` numbers by the queue, and waits for it.
 pub(super) fn fill(handles: &Handles, memory: *mut u32, value: u32) {
     let opencl = OpenCl::new();
