@@ -125,6 +125,7 @@ const FEWEST: &[(&str, &str, usize)] = &[
     ("example", "17_bitonic_sort", 1),
     ("example", "18_block_scan", 2),
     ("example", "19_reduction", 1),
+    ("example", "20_cublas", 2),
     ("example", "tour", 7),
 ];
 

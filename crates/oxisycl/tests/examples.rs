@@ -36,6 +36,7 @@ fn every_numbered_example_checks_itself_on_every_device() {
         "17_bitonic_sort",
         "18_block_scan",
         "19_reduction",
+        "20_cublas",
     ];
     // With types of other crates: those of the features with which the test was built, as all are in the test of the workspace.
     let with_features = [
