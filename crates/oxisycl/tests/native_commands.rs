@@ -34,6 +34,7 @@ fn child() {
         Some("event") => wait_for_event(),
         Some("handles") => refuse_handles(),
         Some("out") => give_out_handles(),
+        Some("memory") => use_memory_of_other_code(),
         Some(other) => panic!("no role {other}"),
     }
 }
@@ -318,4 +319,41 @@ fn give_out_handles() {
         assert_eq!(error.code(), ErrorCode::BackendMismatch);
         assert!(error.to_string().ends_with(&format!("of backend host has no native {what}")), "{error}");
     }
+}
+
+#[test]
+fn a_buffer_is_made_over_memory_of_other_code() {
+    let driver = Driver::new();
+    run("memory", &[driver.variable()]).succeeded();
+}
+
+fn use_memory_of_other_code() {
+    const LEN: usize = 100;
+    let (gpu, user) = (gpu(), User::new());
+    let (stream, mut address) = (user.stream(), 0_u64);
+    // SAFETY: the driver's type; writes an address.
+    let allocated = unsafe {
+        user.symbol::<unsafe extern "system" fn(*mut u64, usize) -> i32>("cuMemAlloc_v2")(&raw mut address, 4 * LEN)
+    };
+    assert_eq!(allocated, 0);
+    let memory = ptr::with_exposed_provenance_mut::<u32>(address as usize);
+    user.memset(stream, memory, 7, LEN);
+    // SAFETY: a live stream, which is never destroyed.
+    let queue = unsafe { Queue::from_native(&gpu, NativeQueue::Cuda(stream)) }.unwrap();
+    // SAFETY: memory of the device's primary context, which lives as long as the buffer. What fills it is on the queue's stream.
+    let buffer = unsafe { oxisycl::BufferOptions::<1>::new().from_usm_pointer(memory, LEN, &gpu, true) }.unwrap();
+    let copied = Buffer::from_vec(vec![0_u32; LEN]).unwrap();
+    queue.copy(&buffer, &copied).unwrap();
+    assert_eq!(copied.to_vec().unwrap(), vec![7; LEN]);
+    queue.fill(&buffer, 9).unwrap().wait().unwrap();
+    drop((buffer, copied));
+    // Other code sees what the buffer's commands have done, also without the buffer.
+    // SAFETY: as above.
+    let again = unsafe { oxisycl::BufferOptions::<1>::new().from_usm_pointer(memory, LEN, &gpu, true) }.unwrap();
+    assert_eq!(again.to_vec().unwrap(), vec![9; LEN]);
+    drop(again);
+    queue.wait().unwrap();
+    // SAFETY: the driver's type, and memory that nothing uses any more.
+    let freed = unsafe { user.symbol::<unsafe extern "system" fn(u64) -> i32>("cuMemFree_v2")(address) };
+    assert_eq!(freed, 0, "no buffer has freed it");
 }

@@ -225,7 +225,8 @@ impl<const D: usize> BufferOptions<D> {
     /// A buffer over memory on `device` that the caller owns. With `is_initialized`, it holds the data.
     ///
     /// # Safety
-    /// `pointer` is aligned and valid for the range's elements in a USM allocation of `device`. It stays so until the buffer and all
+    /// `pointer` is aligned and valid for the range's elements in a USM allocation of `device`. On NVIDIA GPUs that may be memory which other code
+    /// has allocated in the [device's context](crate::Device::native_context). It stays so until the buffer and all
     /// commands that use it have ended. Nothing uses the memory meanwhile without being ordered with the commands. Its elements are valid
     /// values of `T` if `is_initialized`; else they are written before they are read.
     #[track_caller]
