@@ -60,7 +60,7 @@ pub(crate) unsafe fn wait(context: &Arc<Context>, event: RawEvent) -> Result<Com
         let waits = unsafe { context.driver.stream_wait_event(RawStream(native.queue), event, 0) };
         waits.map_err(|error| error.to_backend(&context.driver))
     };
-    Ok(Command::Native(Box::new(NativeCommand::new(format!("the native event {:p}", event.0), Box::new(work)))))
+    Ok(Command::Native(Box::new(NativeCommand::wait(format!("the native event {:p}", event.0), Box::new(work)))))
 }
 
 /// What the driver says of a handle that it does not take.

@@ -97,7 +97,7 @@ pub(crate) unsafe fn wait(context: &Arc<Context>, event: Object) -> Result<Comma
         };
         check("clEnqueueBarrierWithWaitList", result).map_err(ClError::to_backend)
     };
-    Ok(Command::Native(Box::new(NativeCommand::new(format!("the native event {:p}", event.0), Box::new(work)))))
+    Ok(Command::Native(Box::new(NativeCommand::wait(format!("the native event {:p}", event.0), Box::new(work)))))
 }
 
 fn handle_error(context: &Context, what: &'static str, found: String, expected: String) -> BackendError {

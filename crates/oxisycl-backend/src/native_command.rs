@@ -28,6 +28,7 @@ pub type NativeWork = Box<dyn FnOnce(NativeQueue) -> Result<(), BackendError> + 
 /// A command whose work is put on the driver's queue by other code than a backend.
 pub struct NativeCommand {
     name: String,
+    is_wait: bool,
     state: Mutex<State>,
 }
 
@@ -39,7 +40,17 @@ enum State {
 impl NativeCommand {
     /// A command of that name.
     pub fn new(name: String, work: NativeWork) -> Self {
-        Self { name, state: Mutex::new(State::Waiting(work)) }
+        Self { name, is_wait: false, state: Mutex::new(State::Waiting(work)) }
+    }
+
+    /// A command whose work only makes the queue wait.
+    pub fn wait(name: String, work: NativeWork) -> Self {
+        Self { is_wait: true, ..Self::new(name, work) }
+    }
+
+    /// Whether the work may run kernels, for which a driver that [loads](crate::DeviceInfo::load_waits) code would wait.
+    pub fn may_run_kernels(&self) -> bool {
+        !self.is_wait
     }
 
     /// Its name, for messages.

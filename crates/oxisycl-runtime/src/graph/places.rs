@@ -77,8 +77,13 @@ pub(super) fn obstacle(node: &Node, command: &Command) -> Option<Obstacle> {
         return Some(Obstacle::Place(place));
     }
     let gate = node.shared.gate.as_ref()?;
-    // Copies do not keep a driver from loading code.
-    if !matches!(command, Command::Kernel(_) | Command::Fill(_) | Command::Native(_)) {
+    // Copies and waits do not keep a driver from loading code.
+    let may_run_kernels = match command {
+        Command::Kernel(_) | Command::Fill(_) => true,
+        Command::Native(native) => native.may_run_kernels(),
+        _ => false,
+    };
+    if !may_run_kernels {
         return None;
     }
     match gate.try_enter() {
