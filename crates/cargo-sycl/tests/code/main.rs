@@ -24,3 +24,4 @@ mod recursion;
 mod refusals;
 mod specialized;
 mod targets;
+mod worked_example;
