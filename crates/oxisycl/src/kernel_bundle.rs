@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use oxisycl_image::{ImageTarget, KernelDescriptor};
 use oxisycl_runtime::graph::forbid_blocking;
-use oxisycl_runtime::program::{self, BundleImage, Code, programs};
+use oxisycl_runtime::program::{self, BundleImage, Code, Values, programs};
 use oxisycl_types::{Aspect, ErrorCode};
 
 use crate::{Context, Device, Error, KernelId, KernelInfo, Result};
@@ -405,6 +405,22 @@ impl KernelBundle<Executable> {
     pub(crate) fn code(&self, device: &Device, descriptor: &KernelDescriptor) -> Result<Option<Code>> {
         self.check_device(device, descriptor.display_name())?;
         programs().kernel_of_bundle(&self.0.bundle, device.backend_device(), descriptor)
+    }
+
+    /// The code of a kernel for a launch with these values; `None` where that is the program's own.
+    ///
+    /// # Safety
+    /// `values` has the argument block of the kernel of `descriptor`.
+    pub(crate) unsafe fn code_for(
+        &self,
+        device: &Device,
+        descriptor: &KernelDescriptor,
+        values: &Values<'_>,
+        check: impl FnOnce(&oxisycl_backend::KernelInfo) -> Result,
+    ) -> Result<Option<Code>> {
+        self.check_device(device, descriptor.display_name())?;
+        // SAFETY: the caller's promise.
+        unsafe { programs().code_of_bundle_for(&self.0.bundle, device.backend_device(), descriptor, values, check) }
     }
 }
 

@@ -13,12 +13,13 @@ mod support;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oxisycl::argument::{Bound, Sent, SpecializedArgument, list, specialized};
+use oxisycl::argument::{Bound, Sent, Specialized, SpecializedArgument, list, specialized};
+use oxisycl::kernel_bundle::{Executable, Input, KernelBundle};
 use oxisycl::observe::counters;
 use oxisycl::prelude::*;
 use oxisycl::specialization::SpecId;
 use oxisycl::usm::UsmPointer;
-use oxisycl::{BackendKind, Result};
+use oxisycl::{BackendKind, KernelId, Result};
 use oxisycl_image::{Argument, SpecializedLoad};
 
 use child_process::{role, run};
@@ -36,6 +37,7 @@ fn child() {
         Some("unnamed") => values_without_a_name(),
         Some("busy") => a_busy_device(),
         Some("off") => nothing_is_compiled(),
+        Some("bundles") => constants_of_bundles(),
         Some(other) => panic!("no role {other}"),
     }
 }
@@ -64,24 +66,44 @@ static FACTORS: SpecId<[u32; 2]> = SpecId::new([1, 0]);
 
 /// Multiplies `numbers` by a factor, and adds a summand and each one's position.
 fn launch(queue: &Queue, numbers: UsmPointer<u32>, factors: Option<[u32; 2]>) -> Result<Event> {
-    static REGISTERED: Once = Once::new();
     queue.submit(|cg| {
         if let Some(factors) = factors {
             cg.set_constant(&FACTORS, factors)?;
         }
         let factors = cg.constant(&FACTORS);
-        let affine = move |_: Item<'_, 1>| _ = std::hint::black_box((numbers, factors));
-        REGISTERED.call_once(|| _ = kernel("affine", &loads("%r1"), affine));
-        cg.parallel_for(4, affine)
+        cg.parallel_for(4, affine(numbers, factors))
+    })
+}
+
+/// The kernel, of which an image is registered.
+fn affine(
+    numbers: UsmPointer<u32>,
+    factors: Specialized<[u32; 2]>,
+) -> impl Fn(Item<'_, 1>) + Copy + Send + Sync + 'static {
+    static REGISTERED: Once = Once::new();
+    let affine = move |_: Item<'_, 1>| _ = std::hint::black_box((numbers, factors));
+    REGISTERED.call_once(|| _ = kernel("affine", &loads("%r1"), affine));
+    affine
+}
+
+/// As [`launch`], with the values and the kernel of a bundle.
+fn launch_by(queue: &Queue, numbers: UsmPointer<u32>, bundle: &KernelBundle<Executable>) -> Result<Event> {
+    queue.submit(|cg| {
+        cg.use_bundle(bundle)?;
+        let factors = cg.constant(&FACTORS);
+        cg.parallel_for(4, affine(numbers, factors))
     })
 }
 
 /// Launches, and compares what the kernel has made of `[1, 2, 3, 4]`.
 fn check(queue: &Queue, factors: Option<[u32; 2]>) {
+    check_launch(queue, factors.unwrap_or([1, 0]), |numbers| launch(queue, numbers, factors));
+}
+
+fn check_launch(queue: &Queue, [factor, summand]: [u32; 2], launch: impl FnOnce(UsmPointer<u32>) -> Result<Event>) {
     let mut numbers = queue.malloc_shared::<u32>(4).unwrap();
     numbers.copy_from_slice(queue, &[1, 2, 3, 4]).unwrap();
-    launch(queue, numbers.pointer(), factors).unwrap().wait().unwrap();
-    let [factor, summand] = factors.unwrap_or([1, 0]);
+    launch(numbers.pointer()).unwrap().wait().unwrap();
     let expected: Vec<u32> = (0..4).map(|i| (i + 1) * factor + summand + i).collect();
     assert_eq!(numbers.to_vec(queue).unwrap(), expected);
 }
@@ -215,4 +237,64 @@ fn nothing_is_compiled() {
         check(&queue, Some([factor, 1]));
     }
     assert_eq!((counters().specialized_kernels, counters().unspecialized_launches), (0, 0));
+}
+
+#[test]
+fn values_of_bundles_are_put_into_the_code_at_the_first_launch() {
+    let folder = std::env::temp_dir().join(format!("oxisycl-bundles-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    with_driver("bundles", &[("FAKE_DRIVER_KEEPS_CODE", folder.to_str().unwrap())]);
+    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let mut loaded: Vec<String> = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    std::fs::remove_dir_all(&folder).unwrap();
+    // The backend's own kernels are a module, too.
+    loaded.retain(|code| code.contains(".entry affine("));
+    let [general, first, second, third] = &loaded[..] else { panic!("{loaded:#?}") };
+    let loads = |code: &str| code.matches("ld.param").count();
+    assert_eq!(loaded.iter().map(|code| loads(code)).collect::<Vec<_>>(), [2, 0, 0, 0], "{loaded:#?}");
+    let with = |values: [&str; 2]| {
+        let mut code = general.clone();
+        for (offset, value) in [8, 12].into_iter().zip(values) {
+            let load = format!("ld.param.b32 %r1, [affine_param_1+{offset}];");
+            assert!(general.contains(&load), "{general}");
+            code = code.replace(&load, &format!("mov.b32 %r1, {value};"));
+        }
+        code
+    };
+    assert_eq!([first, second, third], [&with(["0x3", "0x7"]), &with(["0x1", "0x0"]), &with(["0x5", "0x7"])]);
+}
+
+/// Launches by three bundles: with a value, with that of another, and with none.
+fn constants_of_bundles() {
+    let queue = gpu_queue();
+    let count = || (counters().specialized_kernels, counters().unspecialized_launches);
+    let numbers = queue.malloc_shared::<u32>(4).unwrap();
+    let id = KernelId::of_range(&affine(numbers.pointer(), Specialized::of([1, 0])));
+    let input =
+        || KernelBundle::<Input>::builder(queue.context()).with_kernels(std::slice::from_ref(&id)).get().unwrap();
+    let built = |factors: Option<[u32; 2]>| {
+        let bundle = input();
+        factors.into_iter().for_each(|factors| bundle.set_constant(&FACTORS, factors));
+        bundle.build().unwrap()
+    };
+    let check = |bundle: &KernelBundle<Executable>, factors| {
+        check_launch(&queue, factors, |numbers| launch_by(&queue, numbers, bundle));
+        assert_eq!(counters().unspecialized_launches, 0);
+    };
+    let [bundle, same, default] = [Some([3, 7]), Some([3, 7]), None].map(built);
+    assert_eq!(count(), (0, 0), "which numbers of a launch are the constant's is known when it comes");
+    for _ in 0..3 {
+        check(&bundle, [3, 7]);
+        check(&same, [3, 7]);
+    }
+    assert_eq!(count(), (1, 0), "the same values in two bundles are compiled once");
+    check(&default, [1, 0]);
+    assert_eq!(count(), (2, 0), "the default is a value");
+    // A launch without a bundle has the same code, and the other way round.
+    self::check(&queue, Some([3, 7]));
+    self::check(&queue, Some([5, 7]));
+    assert_eq!(count(), (3, 0));
+    check(&built(Some([5, 7])), [5, 7]);
+    assert_eq!(count(), (3, 0));
 }

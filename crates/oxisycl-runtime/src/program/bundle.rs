@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use oxisycl_backend::{Device, LoadedKernel};
+use oxisycl_backend::{Device, KernelInfo, LoadedKernel};
 use oxisycl_image::{ImageTarget, KernelDescriptor, StatedNeeds};
 use oxisycl_types::{ErrorCode, HostEntry};
 use parking_lot::RwLock;
@@ -17,7 +17,8 @@ use parking_lot::RwLock;
 use super::choose::{self, Choice, Query};
 use super::index::{Image, Index, Unit};
 use super::launches::LaunchKey;
-use super::{Code, KernelKey, KnownKernel, Programs, query_of};
+use super::variants::{LookedUp, Variants};
+use super::{Code, KernelKey, KnownKernel, Lookup, Programs, Values, query_of};
 use crate::fold_hasher::FoldHasher;
 use crate::plug_ins::link_unit::{self, LinkUnit};
 use crate::{Error, Result};
@@ -75,6 +76,8 @@ struct Launched {
 struct LaunchedKernel {
     _device: Weak<dyn Device>,
     kernel: Weak<dyn LoadedKernel>,
+    /// `None` if it can have none. They are those of the program, whose table holds them.
+    variants: Option<Weak<Variants>>,
 }
 
 /// Chooses among images.
@@ -237,20 +240,56 @@ impl Programs {
         device: &Arc<dyn Device>,
         descriptor: &KernelDescriptor,
     ) -> Result<Option<Code>> {
+        Ok(self.look_up_in_bundle(bundle, device, descriptor)?.map(|found| match found {
+            Lookup::Found((kernel, _)) => Code::Ready(kernel),
+            Lookup::Unloaded(load) => Code::Unloaded(load),
+        }))
+    }
+
+    /// The code of a kernel of the bundle for a launch with these values, as [`code_for`](Self::code_for) gives that of the program.
+    ///
+    /// # Errors
+    /// As those of [`kernel_of_bundle`](Self::kernel_of_bundle), and that of `check`.
+    ///
+    /// # Safety
+    /// `values` has the argument block of the kernel of `descriptor`.
+    pub unsafe fn code_of_bundle_for(
+        &self,
+        bundle: &KernelBundle,
+        device: &Arc<dyn Device>,
+        descriptor: &KernelDescriptor,
+        values: &Values<'_>,
+        check: impl FnOnce(&KernelInfo) -> Result,
+    ) -> Result<Option<Code>> {
+        let found = self.look_up_in_bundle(bundle, device, descriptor)?;
+        found.map(|found| self.for_values(device, descriptor, found, values, check)).transpose()
+    }
+
+    fn look_up_in_bundle(
+        &self,
+        bundle: &KernelBundle,
+        device: &Arc<dyn Device>,
+        descriptor: &KernelDescriptor,
+    ) -> Result<Option<Lookup>> {
         let key = LaunchKey::new(device, descriptor);
         // Before anything is looked up: what is unregistered from now on must not be remembered.
         let generation = self.launches.generation();
         // An unloading that forgets after this waits for the kernel.
-        if let Some(kernel) = self.launches.if_unchanged(generation, || bundle.launched(generation, &key)) {
-            return Ok(Some(Code::Ready(kernel)));
+        if let Some(found) = self.launches.if_unchanged(generation, || bundle.launched(generation, &key)) {
+            return Ok(Some(Lookup::Found(found)));
         }
         let query = query_of(descriptor);
         let Some(choice) = self.find_in_bundle(bundle, device.as_ref(), &query)? else { return Ok(None) };
-        let code = self.load_of_bundle(device, &query, &choice, Some(descriptor.host_entry))?;
-        if let Code::Ready(kernel) = &code {
-            bundle.remember(generation, key, device, kernel);
+        let kernel = match self.load_of_bundle(device, &query, &choice, Some(descriptor.host_entry))? {
+            Code::Ready(kernel) => kernel,
+            Code::Unloaded(load) => return Ok(Some(Lookup::Unloaded(load))),
+        };
+        let variants = self.variants_of(device, &choice);
+        if self.launches.generation() != generation {
+            self.forget_if_unregistered(&choice.image);
         }
-        Ok(Some(code))
+        bundle.remember(generation, key, device, &kernel, variants.as_ref());
+        Ok(Some(Lookup::Found((kernel, variants))))
     }
 
     /// Whether a launch by the bundle finds the kernel, as far as that is known without its captures.
@@ -427,19 +466,27 @@ impl KernelBundle {
         Self { devices, index: Index::new(units), native, launched: RwLock::default() }
     }
 
-    fn launched(&self, generation: u64, key: &LaunchKey) -> Option<Arc<dyn LoadedKernel>> {
+    fn launched(&self, generation: u64, key: &LaunchKey) -> Option<LookedUp> {
         let launched = self.launched.read();
-        launched.kernels.get(key).filter(|_| launched.generation == generation)?.kernel.upgrade()
+        let LaunchedKernel { kernel, variants, .. } =
+            launched.kernels.get(key).filter(|_| launched.generation == generation)?;
+        Some((kernel.upgrade()?, variants.as_ref().and_then(Weak::upgrade)))
     }
 
-    fn remember(&self, generation: u64, key: LaunchKey, device: &Arc<dyn Device>, kernel: &Arc<dyn LoadedKernel>) {
+    fn remember(
+        &self,
+        generation: u64,
+        key: LaunchKey,
+        device: &Arc<dyn Device>,
+        kernel: &Arc<dyn LoadedKernel>,
+        variants: Option<&Arc<Variants>>,
+    ) {
         let mut launched = self.launched.write();
         if launched.generation != generation {
             *launched = Launched { generation, ..Launched::default() };
         }
-        launched
-            .kernels
-            .insert(key, LaunchedKernel { _device: Arc::downgrade(device), kernel: Arc::downgrade(kernel) });
+        let (_device, kernel) = (Arc::downgrade(device), Arc::downgrade(kernel));
+        launched.kernels.insert(key, LaunchedKernel { _device, kernel, variants: variants.map(Arc::downgrade) });
     }
 }
 

@@ -42,7 +42,7 @@ mod variants;
 #[cfg(test)]
 mod tests;
 
-use choose::{HostSide, Query};
+use choose::{Choice, HostSide, Query};
 use disk_cache::DiskCache;
 use index::Image;
 use launches::{LaunchKey, Launches};
@@ -262,7 +262,20 @@ impl Programs {
         values: &Values<'_>,
         check: impl FnOnce(&KernelInfo) -> Result,
     ) -> Result<Code> {
-        let (kernel, variants) = match self.look_up(device, descriptor)? {
+        let found = self.look_up(device, descriptor)?;
+        self.for_values(device, descriptor, found, values, check)
+    }
+
+    /// What a launch with these values runs of what it has found. The block that `values` has is that of the kernel.
+    fn for_values(
+        &self,
+        device: &Arc<dyn Device>,
+        descriptor: &KernelDescriptor,
+        found: Lookup,
+        values: &Values<'_>,
+        check: impl FnOnce(&KernelInfo) -> Result,
+    ) -> Result<Code> {
+        let (kernel, variants) = match found {
             Lookup::Found(found) => found,
             Lookup::Unloaded(load) => return Ok(Code::Unloaded(load)),
         };
@@ -382,16 +395,27 @@ impl Programs {
             Code::Ready(loaded) => loaded,
             Code::Unloaded(load) => return Ok(Lookup::Unloaded(load)),
         };
-        let specializes = *self.specializes.get_or_init(|| true);
-        let variants = if specializes { self.variants.of(device, &choice) } else { None };
+        let variants = self.variants_of(device, &choice);
         let image = choice.image;
         let is_known = self.launches.insert(generation, key, device, &loaded, variants.clone());
-        if !is_known && !self.registry.index().has(&image) {
-            // It was unregistered meanwhile, maybe before there was anything to forget.
-            self.variants.forget(&image);
-            self.modules.take_kernels(&image, false, &mut Vec::new());
+        if !is_known {
+            self.forget_if_unregistered(&image);
         }
         Ok(Lookup::Found((loaded, variants)))
+    }
+
+    /// The variants of a kernel; `None` if it has none.
+    fn variants_of(&self, device: &Arc<dyn Device>, choice: &Choice) -> Option<Arc<Variants>> {
+        let specializes = *self.specializes.get_or_init(|| true);
+        if specializes { self.variants.of(device, choice) } else { None }
+    }
+
+    /// Forgets what a launch has loaded of an image that was unregistered meanwhile, maybe before there was anything to forget.
+    fn forget_if_unregistered(&self, image: &Arc<Image>) {
+        if !self.registry.index().has(image) {
+            self.variants.forget(image);
+            self.modules.take_kernels(image, false, &mut Vec::new());
+        }
     }
 
     /// Whether the program has any image that the device takes. True for devices that run the program's own code.

@@ -187,24 +187,24 @@ impl<'cg> Handler<'cg> {
         let backend_device = device.backend_device();
         let is_empty = range.extent.contains(&0);
         let mut check = |info: &KernelInfo| fit(device, descriptor, &mut group, range, info);
+        let values = Values {
+            captures,
+            are_of_constants: self.constants.are_named(),
+            is_idle: || oxisycl_runtime::observe::counters().is_idle(),
+        };
         let code = match &self.bundle {
-            Some(bundle) => bundle.code(device, descriptor)?,
+            Some(bundle) if is_empty => bundle.code(device, descriptor)?,
+            // SAFETY: the captures are the block of the described kernel, by the contract of this function's callers: both are made of it.
+            Some(bundle) => unsafe { bundle.code_for(device, descriptor, &values, &mut check) }?,
             None if backend_device.info().image_targets.is_empty() => None,
             None if is_empty => Some(programs().code(backend_device, descriptor)?),
-            None => {
-                let values = Values {
-                    captures,
-                    are_of_constants: self.constants.are_named(),
-                    is_idle: || oxisycl_runtime::observe::counters().is_idle(),
-                };
-                // SAFETY: the captures are the block of the described kernel, by the contract of this function's callers: both are made of it.
-                Some(unsafe { programs().code_for(backend_device, descriptor, &values, &mut check) }?)
-            }
+            // SAFETY: as above.
+            None => Some(unsafe { programs().code_for(backend_device, descriptor, &values, &mut check) }?),
         };
         let (code, load) = match code {
             // The code for values of specialization constants is as able, and was not adapted to twice.
             Some(Code::Ready(code)) => {
-                if is_empty || self.bundle.is_some() {
+                if is_empty {
                     check(code.info())?;
                 }
                 (Some(code), None)

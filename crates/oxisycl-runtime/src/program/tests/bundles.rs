@@ -1,8 +1,11 @@
 //! Bundles of kernels: which images of which devices they have, and what drivers refuse.
 
+use oxisycl_backend::Captures;
 use oxisycl_image::StatedNeeds;
 
+use super::variants::{Block, limits, specialized_image};
 use super::*;
+use crate::Error;
 
 fn wanted<K: 'static>() -> WantedKernel {
     let descriptor = descriptor::<K>("");
@@ -86,4 +89,76 @@ fn captures_are_compared_in_a_launch_by_a_bundle_as_in_another() {
     let bundle = fixture.programs.bundle(&fixture.devices, None, None).unwrap();
     let launch = fixture.programs.kernel_of_bundle(&bundle, &fixture.devices[0], &descriptor::<First>("a"));
     assert_eq!(launch.unwrap_err().code(), ErrorCode::KernelArgument);
+}
+
+impl Fixture {
+    /// The code of a launch by a bundle, with a named constant of this value. `check` is what it is held against.
+    fn launch_by(
+        &self,
+        bundle: &KernelBundle,
+        constant: u32,
+        check: impl FnOnce(&KernelInfo) -> Result,
+    ) -> Result<Arc<dyn LoadedKernel>> {
+        let block = Block { address: 7, constant };
+        let values = Values { captures: Captures::of(&block), are_of_constants: true, is_idle: || true };
+        let descriptor = descriptor::<First>("a");
+        // SAFETY: the block is a value of the described kernel's type.
+        unsafe { self.programs.code_of_bundle_for(bundle, &self.devices[0], &descriptor, &values, check) }?
+            .expect("the device takes images")
+            .wait()
+    }
+}
+
+#[test]
+fn launches_by_bundles_have_code_for_their_values_as_others_have() {
+    let fixture = Fixture::gpu();
+    let library = fixture.register(&[specialized_image()]);
+    let bundles = [0; 2].map(|_| fixture.programs.bundle(&fixture.devices, None, None).unwrap());
+    fixture.programs.load_bundle(&bundles[0]).unwrap();
+    assert_eq!(fixture.variants(), []);
+    let launch = |bundle: usize, constant| fixture.launch_by(&bundles[bundle], constant, |_| Ok(())).unwrap();
+    let first = launch(0, 5);
+    assert!(!Arc::ptr_eq(&first, &fixture.general()));
+    for bundle in [0, 1, 0, 1] {
+        assert!(Arc::ptr_eq(&launch(bundle, 5), &first));
+    }
+    assert!(Arc::ptr_eq(&fixture.launch(5), &first), "a launch without a bundle has the same code");
+    assert!(!Arc::ptr_eq(&launch(1, 6), &first));
+    assert_eq!(fixture.variants(), [5, 6]);
+    // No bundle holds a variant.
+    let first = Arc::downgrade(&{ first });
+    fixture.unregister(library);
+    assert_eq!((first.strong_count(), fixture.recorder.n_modules()), (0, 0));
+    let error = fixture.launch_by(&bundles[0], 5, |_| Ok(())).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::KernelNotSupported);
+}
+
+#[test]
+fn launches_by_bundles_are_checked_with_the_limits_of_the_code_for_all_values() {
+    let fixture = Fixture::gpu();
+    let _library = fixture.register(&[specialized_image()]);
+    let bundle = fixture.programs.bundle(&fixture.devices, None, None).unwrap();
+    fixture.recorder.limit_groups(limits(64, 100));
+    fixture.programs.load_bundle(&bundle).unwrap();
+    fixture.recorder.limit_groups(limits(256, 0));
+    for _ in 0..2 {
+        let mut checked = None;
+        let check = |info: &KernelInfo| {
+            checked = Some(info.group_limits);
+            Ok(())
+        };
+        let kernel = fixture.launch_by(&bundle, 3, check).unwrap();
+        assert_eq!((kernel.info().group_limits, checked), (limits(256, 0), Some(limits(64, 100))));
+    }
+    // A launch that is refused compiles nothing.
+    let refused = fixture.launch_by(&bundle, 4, |_| Err(Error::new(ErrorCode::NdRange, "too large")));
+    assert_eq!(refused.unwrap_err().code(), ErrorCode::NdRange);
+    assert_eq!(fixture.variants(), [3]);
+    // The setting holds for bundles, too.
+    let fixture = Fixture::gpu();
+    fixture.programs.specialize(false);
+    let _library = fixture.register(&[specialized_image()]);
+    let bundle = fixture.programs.bundle(&fixture.devices, None, None).unwrap();
+    fixture.launch_by(&bundle, 3, |_| Ok(())).unwrap();
+    assert_eq!(fixture.loads().len(), 1);
 }

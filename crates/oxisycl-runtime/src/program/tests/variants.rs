@@ -12,14 +12,14 @@ use crate::program::variants::MAX_VARIANTS;
 /// The argument block of the kernels here: an address, a constant, and padding that nothing may look at.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
-struct Block {
-    address: u64,
-    constant: u32,
+pub(super) struct Block {
+    pub(super) address: u64,
+    pub(super) constant: u32,
     // Padding follows.
 }
 
 /// An image whose kernel loads a constant in two places.
-fn specialized_image() -> DeviceImage {
+pub(super) fn specialized_image() -> DeviceImage {
     let load = |register: &str| SpecializedLoad::text(8, 4, register, "first_param_1");
     let mut image = first_image(80);
     image.code = format!("{{\n\t{}\n\tadd;\n\t{}\n}}\n", load("%r1"), load("%r2")).into_bytes();
@@ -39,17 +39,17 @@ impl Fixture {
             .unwrap()
     }
 
-    fn launch(&self, constant: u32) -> Arc<dyn LoadedKernel> {
+    pub(super) fn launch(&self, constant: u32) -> Arc<dyn LoadedKernel> {
         self.launch_when(constant, true, || true)
     }
 
     /// The code for all values.
-    fn general(&self) -> Arc<dyn LoadedKernel> {
+    pub(super) fn general(&self) -> Arc<dyn LoadedKernel> {
         self.kernel(&descriptor::<First>("a")).unwrap()
     }
 
     /// The values for which code was loaded, in that order.
-    fn variants(&self) -> Vec<u32> {
+    pub(super) fn variants(&self) -> Vec<u32> {
         let value = |code: &str| {
             let number = code.split("mov.b32 %r1, 0x").nth(1)?.split(';').next()?;
             assert!(code.contains(&format!("mov.b32 %r2, 0x{number};")) && !code.contains("ld.param"), "{code}");
@@ -210,7 +210,7 @@ fn an_unregistered_image_takes_its_variants_with_it() {
 }
 
 /// The limits of code whose groups have up to `items` work-items, and which has `bytes` of local memory itself.
-fn limits(items: usize, bytes: usize) -> KernelGroupLimits {
+pub(super) fn limits(items: usize, bytes: usize) -> KernelGroupLimits {
     KernelGroupLimits { items, static_local_bytes: bytes, bytes_of_element: 0 }
 }
 
