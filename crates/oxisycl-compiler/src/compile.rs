@@ -3,7 +3,7 @@
 use std::mem;
 use std::path::PathBuf;
 
-use oxisycl_image::{DeviceImage, Form, ImageTarget, UnsupportedKernel};
+use oxisycl_image::{DeviceImage, Form, ImageTarget, SpecializedLoad, UnsupportedKernel};
 
 use crate::codegen::{self, Target};
 use crate::compiled::{Compiled, Generated, LoweredModule};
@@ -251,7 +251,10 @@ pub(crate) fn generate(
     let image = program.image(decision, code, toolchain);
     let better = better.map(|(aspect, code)| {
         let mut better = DeviceImage { code, ..image.clone() };
-        better.kernels.iter_mut().for_each(|kernel| kernel.requirements.push(aspect.name().to_owned()));
+        for kernel in &mut better.kernels {
+            kernel.requirements.push(aspect.name().to_owned());
+            kernel.specialized = SpecializedLoad::find_for(&better.target, &better.code);
+        }
         better
     });
     Ok(Generated { images: better.into_iter().chain([image]).collect(), bitcode })

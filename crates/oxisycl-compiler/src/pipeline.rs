@@ -258,6 +258,11 @@ pub(crate) const PASSES: &[Pass] = &[
         _ => Ok(()),
     })
     .on(&[Nvptx]),
+    Pass::fallible("spirv-specialization", Legalize, |unit| match (unit.function, &unit.kernel) {
+        (Some(function), Some(kernel)) => specialization::name_loads(&unit.module, function, &kernel.specialized),
+        _ => Ok(()),
+    })
+    .on(&[SpirV]),
     Pass::new("negations", Legalize, |unit| negations::select_by_the_condition(&unit.module))
         .on(&[Nvptx, Amdgcn])
         .when(|_| is_worked_around(&NEGATED_CONDITIONS)),

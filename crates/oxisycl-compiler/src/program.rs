@@ -315,9 +315,7 @@ impl<'c, 'a> Program<'c, 'a> {
             Decision::Runs(mut kernel) => {
                 kernel.groups.static_local_bytes = static_local_bytes(self.module());
                 kernel.groups.bytes_of_element = self.unit.bytes_of_element;
-                if matches!(self.image_target, ImageTarget::Ptx { .. }) {
-                    kernel.specialized = SpecializedLoad::find(&code);
-                }
+                kernel.specialized = SpecializedLoad::find_for(self.image_target, &code);
                 (vec![*kernel], Vec::new())
             }
             Decision::IsRefused(kernel) => (Vec::new(), vec![kernel]),

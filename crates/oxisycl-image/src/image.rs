@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::specialized::SpecializedPlaces;
 use crate::{Argument, Form, GroupNeeds, ImageError, ImageTarget, PanicSite, ParameterLayout, SpecializedLoad};
 
 /// Compiled kernels of one link unit for one target, with what the runtime has to know to launch them.
@@ -134,9 +135,10 @@ impl DeviceImage {
         }
         let mut symbols = HashSet::new();
         let mut kernels = HashMap::new();
+        let places = SpecializedPlaces::of(self);
         for kernel in &self.kernels {
             kernel.verify()?;
-            if let Some(load) = kernel.wrong_load(&self.target, &self.code) {
+            if let Some(load) = kernel.wrong_load(&places) {
                 return Err(ImageError::Specialized { symbol: kernel.symbol.clone(), load });
             }
             if !symbols.insert(kernel.symbol.as_str()) {

@@ -1,7 +1,10 @@
 //! Places of an image's code that load a part of the argument block which a launch may fix: the values of specialization constants.
 //!
-//! In PTX such a place is a comment, and the load in the line below it. A variant of the code has the value there instead. Invariant: a place that
-//! was verified is one that [`DeviceImage::with_values`] can replace, and nothing else of the code changes.
+//! In PTX such a place is a comment, and the load in the line below it. A variant of the code has the value there instead. In SPIR-V the load's result
+//! has a name, and a variant declares the result as a constant (`spirv`). Invariant: a place that was verified is one that [`DeviceImage::with_values`]
+//! can replace, and nothing else of the code changes.
+
+mod spirv;
 
 use crate::{DeviceImage, ImageTarget, KernelEntry, ParameterLayout};
 
@@ -11,7 +14,7 @@ const MARKER: &str = "// oxisycl.spec ";
 /// A load of a part of the argument block, which is always the same type and has a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SpecializedLoad {
-    /// Where in the code its comment begins, in bytes.
+    /// Where in the code it begins, in bytes: its comment in PTX, its instruction in SPIR-V.
     pub place: usize,
     /// The first byte of the block that it loads.
     pub offset: usize,
@@ -31,6 +34,20 @@ impl SpecializedLoad {
     /// The text of a load in PTX into the register `register` of the parameter `parameter`.
     pub fn text(offset: usize, size: usize, register: &str, parameter: &str) -> String {
         format!("{MARKER}{offset} {size}\n\tld.param.b{} {register}, [{parameter}+{offset}];", 8 * size)
+    }
+
+    /// The name of a load's result in SPIR-V.
+    pub fn name(offset: usize, size: usize) -> String {
+        spirv::name(offset, size)
+    }
+
+    /// All loads in a code for a target, in their order. Other targets than PTX and SPIR-V have none.
+    pub fn find_for(target: &ImageTarget, code: &[u8]) -> Vec<Self> {
+        match target {
+            ImageTarget::Ptx { .. } => Self::find(code),
+            ImageTarget::SpirV { .. } => spirv::find(code),
+            _ => Vec::new(),
+        }
     }
 
     /// All loads in a code of PTX, in their order.
@@ -73,17 +90,42 @@ impl SpecializedLoad {
     }
 }
 
+/// The places of an image that can hold loads of specialization constants.
+pub(crate) struct SpecializedPlaces<'i> {
+    image: &'i DeviceImage,
+    /// All loads, if the code is SPIR-V, which is gone through once.
+    found: Vec<SpecializedLoad>,
+}
+
+impl<'i> SpecializedPlaces<'i> {
+    pub(crate) fn of(image: &'i DeviceImage) -> Self {
+        let is_asked = image.kernels.iter().any(|kernel| !kernel.specialized.is_empty());
+        let found = match image.target {
+            ImageTarget::SpirV { .. } if is_asked => spirv::find(&image.code),
+            _ => Vec::new(),
+        };
+        Self { image, found }
+    }
+
+    fn has(&self, load: &SpecializedLoad) -> bool {
+        match self.image.target {
+            ImageTarget::Ptx { .. } => load.line(&self.image.code).is_some(),
+            _ => self.found.binary_search(load).is_ok(),
+        }
+    }
+}
+
 impl KernelEntry {
     /// Whether each of its loads is inside its block, and its place in the code is one; the first that is not.
-    pub(crate) fn wrong_load(&self, target: &ImageTarget, code: &[u8]) -> Option<SpecializedLoad> {
+    pub(crate) fn wrong_load(&self, places: &SpecializedPlaces<'_>) -> Option<SpecializedLoad> {
         let ParameterLayout { size, .. } = self.parameters;
-        let may_have = matches!(target, ImageTarget::Ptx { .. }) && !target.passes_by_address(self.parameters);
+        let is_by_value = !places.image.target.passes_by_address(self.parameters);
         let is_sorted = self.specialized.is_sorted_by(|first, second| first.place < second.place);
         let is_right = |load: &&SpecializedLoad| {
-            may_have
+            is_by_value
                 && is_sorted
                 && load.offset.checked_add(load.size).is_some_and(|end| end <= size)
-                && load.line(code).is_some()
+                && places.has(load)
         };
         self.specialized.iter().find(|load| !is_right(load)).copied()
     }
@@ -100,19 +142,31 @@ impl KernelEntry {
 impl DeviceImage {
     /// The image with the code of one kernel for given values. `value` gives the number that a launch has at an offset, with a size. Nothing but the loads
     /// of the kernel changes. `None` if the image was not verified.
-    pub fn with_values(&self, kernel: usize, mut value: impl FnMut(usize, usize) -> u64) -> Option<Self> {
+    pub fn with_values(&self, kernel: usize, value: impl FnMut(usize, usize) -> u64) -> Option<Self> {
         let entry = self.kernels.get(kernel)?;
+        let code = match self.target {
+            ImageTarget::SpirV { .. } => spirv::with_values(&self.code, &entry.specialized, value)?,
+            _ => self.text_with_values(&entry.specialized, value)?,
+        };
+        let entry = KernelEntry { specialized: Vec::new(), ..entry.clone() };
+        Some(Self { kernels: vec![entry], code, unsupported: Vec::new(), ..self.clone() })
+    }
+
+    fn text_with_values(
+        &self,
+        loads: &[SpecializedLoad],
+        mut value: impl FnMut(usize, usize) -> u64,
+    ) -> Option<Vec<u8>> {
         let mut code = Vec::with_capacity(self.code.len());
         let mut copied = 0;
-        for load in &entry.specialized {
+        for load in loads {
             let line = load.line(&self.code)?;
             code.extend_from_slice(self.code.get(copied..line.start)?);
             code.extend_from_slice(load.constant(line.register, value(load.offset, load.size)).as_bytes());
             copied = line.end;
         }
         code.extend_from_slice(&self.code[copied..]);
-        let entry = KernelEntry { specialized: Vec::new(), ..entry.clone() };
-        Some(Self { kernels: vec![entry], code, unsupported: Vec::new(), ..self.clone() })
+        Some(code)
     }
 }
 

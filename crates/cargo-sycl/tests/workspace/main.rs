@@ -3,6 +3,7 @@
 //! The builds are real and take most of the time, so each test does many things with the outputs of few builds.
 
 mod captures;
+mod constants;
 mod opencl;
 mod plug_ins;
 mod project;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
 
-use crate::open_and_close;
 use crate::project::{Project, succeed};
+use crate::{constants, open_and_close};
 
 const PROGRAM: &str = r#"
 use oxisycl::BackendKind;
@@ -186,17 +186,17 @@ pub fn assert(n: usize, x: &u32) {
 ];
 
 /// A file of the cache.
-struct Entry {
+pub(crate) struct Entry {
     /// Its number, which another file of the same name has not.
-    file: u64,
+    pub(crate) file: u64,
     /// As long as it is open, no other file gets the number.
     _open: File,
     used: SystemTime,
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// What the programs of the test keep of drivers' binaries.
-fn entries(project: &Project) -> BTreeMap<PathBuf, Entry> {
+pub(crate) fn entries(project: &Project) -> BTreeMap<PathBuf, Entry> {
     let files = fs::read_dir(project.root.join("binaries")).expect("the program made the folder");
     let paths = files.map(|file| file.expect("it can be read").path());
     let entry = |path: &PathBuf| {
@@ -304,6 +304,7 @@ fn a_program_runs_on_a_device_of_opencl() {
     }
     what_is_the_users_stays_the_users(&project);
     libraries_run_their_kernels(&project);
+    constants::values_are_put_into_the_code(&project);
 }
 
 /// Libraries that a program opens after it has started, and closes again.

@@ -10,7 +10,7 @@ use crate::DeviceCopyable;
 
 /// The value of a specialization constant in a command group, to be captured by its kernel or passed to it. As an argument, the kernel gets the value.
 ///
-/// An NVIDIA GPU runs code that is compiled for the value, which costs time at the first launch with it.
+/// NVIDIA GPUs and OpenCL devices run code that is compiled for the value, which costs time at the first launch with it.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Specialized<T: DeviceCopyable>(T);

@@ -112,25 +112,51 @@ fn image(random: &mut Random) -> DeviceImage {
         sites: (0..random.below(4)).map(|_| site(random)).collect(),
         code: (0..random.below(40)).map(|_| random.next() as u8).collect(),
     };
-    if let (ImageTarget::Ptx { .. }, [kernel, ..]) = (&image.target, &mut *image.kernels) {
-        specialize(random, kernel, &mut image.code);
+    if let ([kernel, ..], ImageTarget::Ptx { .. } | ImageTarget::SpirV { .. }) = (&mut *image.kernels, &image.target) {
+        kernel.parameters = ParameterLayout { size: 64, align: 8 };
+        kernel.arguments.clear();
+        let is_text = matches!(image.target, ImageTarget::Ptx { .. });
+        image.code = if is_text { text_with_loads(random) } else { words_with_loads(random) };
+        kernel.specialized = SpecializedLoad::find_for(&image.target, &image.code);
     }
     image
 }
 
-/// Gives a kernel code with loads of specialization constants.
-fn specialize(random: &mut Random, kernel: &mut KernelEntry, code: &mut Vec<u8>) {
-    kernel.parameters = ParameterLayout { size: 64, align: 8 };
-    kernel.arguments.clear();
+/// A part of a block of 64 bytes: offset and size.
+fn part(random: &mut Random) -> (usize, usize) {
+    let size = 1 << random.below(4);
+    (size * random.below(64 / size), size)
+}
+
+/// PTX with loads of specialization constants.
+fn text_with_loads(random: &mut Random) -> Vec<u8> {
     let mut text = "{\n".to_owned();
     for register in 0..random.below(4) {
-        let size = 1 << random.below(4);
-        let offset = size * random.below(64 / size);
+        let (offset, size) = part(random);
         text.push_str(&SpecializedLoad::text(offset, size, &format!("%r{register}"), "k_param_1"));
         text.push('\n');
     }
-    *code = text.into_bytes();
-    kernel.specialized = SpecializedLoad::find(code);
+    text.into_bytes()
+}
+
+/// SPIR-V with loads of specialization constants: names, types, a function, and the loads.
+fn words_with_loads(random: &mut Random) -> Vec<u8> {
+    let instruction =
+        |number: u32, operands: &[u32]| [&[number | (1 + operands.len() as u32) << 16], operands].concat();
+    let (mut names, mut loads) = (Vec::new(), Vec::new());
+    for result in 10..10 + random.below(4) as u32 {
+        let (offset, size) = part(random);
+        let mut name = SpecializedLoad::name(offset, size).into_bytes();
+        name.resize(name.len() / 4 * 4 + 4, 0);
+        let name = name.chunks(4).map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")));
+        names.extend(instruction(5, &[&[result][..], &name.collect::<Vec<_>>()].concat()));
+        // The types are numbered by the size.
+        loads.extend(instruction(61, &[size as u32, result, 20, 2, size as u32]));
+    }
+    let types = [1, 2, 4, 8].map(|size| instruction(21, &[size, 8 * size, 0])).concat();
+    let header = [0x0723_0203, 0x0001_0200, 0, 100, 0];
+    let words = [&header[..], &names, &types, &instruction(54, &[1, 2, 0, 3]), &loads].concat();
+    words.into_iter().flat_map(u32::to_le_bytes).collect()
 }
 
 fn kernel(random: &mut Random, number: usize) -> KernelEntry {

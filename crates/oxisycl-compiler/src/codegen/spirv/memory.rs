@@ -3,6 +3,7 @@
 //! An access is of a type's scalars one by one. Integers of odd sizes are accessed in pieces of 1, 2, 4 and 8 bytes, so that nothing
 //! beside them is touched.
 
+use oxisycl_image::SpecializedLoad;
 use rspirv::spirv::{Op, StorageClass, Word};
 
 use super::function::FunctionTranslator;
@@ -10,6 +11,7 @@ use super::function_builder::Access;
 use super::module_builder::Scalar;
 use super::value::{Shape, Translated, container};
 use crate::llvm::{Type, TypeKind, Value, ValueKind};
+use crate::passes::specialization::named_part;
 use crate::refused::Refused;
 
 /// An address with its storage class.
@@ -47,7 +49,11 @@ impl<'c> FunctionTranslator<'_, '_, 'c> {
         let of = instruction.value_type();
         let place = self.operand(instruction, 0)?.address();
         let class = self.class(instruction);
-        self.load_from(of, place, self.access(instruction, of), class)
+        let loaded = self.load_from(of, place, self.access(instruction, of), class)?;
+        if let (Some((offset, size)), Translated::Scalar(result)) = (named_part(instruction.name()), &loaded) {
+            self.code.writer.name(*result, &SpecializedLoad::name(offset, size));
+        }
+        Ok(loaded)
     }
 
     /// Loads a value. Addresses that are loaded are of `class`.

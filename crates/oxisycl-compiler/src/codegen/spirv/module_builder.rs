@@ -116,6 +116,11 @@ impl Writer {
         self.builder.decorate(id, decoration, values);
     }
 
+    /// Gives an id a name, which means nothing to drivers.
+    pub(super) fn name(&mut self, id: Word, name: &str) {
+        self.builder.name(id, name);
+    }
+
     pub(super) fn scalar(&mut self, scalar: Scalar) -> Word {
         if let Some(&id) = self.scalars.get(&scalar) {
             return id;
