@@ -298,9 +298,12 @@ impl<'w, 'm, 'c> FunctionTranslator<'w, 'm, 'c> {
             let shape = Shape::of(phi.value_type())?;
             let result = self.values[&phi].clone();
             let mut incoming: Vec<(Vec<Word>, Word)> = Vec::new();
-            for (value, from) in phi.incoming() {
-                // What comes from code that is never reached does not count.
-                let Some(&(_, label)) = self.labels.get(&from) else { continue };
+            // What comes from code that is never reached does not count.
+            let label = |(value, from)| Some((value, self.labels.get(&from)?.1));
+            let mut ways: Vec<(Value<'c>, Word)> = phi.incoming().into_iter().filter_map(label).collect();
+            // LLVM's order may follow addresses, which are others in each run.
+            ways.sort_by_key(|(_, label)| *label);
+            for (value, label) in ways {
                 if incoming.iter().any(|(_, known)| *known == label) {
                     continue;
                 }

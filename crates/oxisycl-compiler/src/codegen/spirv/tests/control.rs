@@ -112,6 +112,33 @@ end:
 }
 
 #[test]
+fn the_order_of_a_phi_s_ways_makes_no_other_code() {
+    let code = |ways: &str| {
+        let context = context();
+        let code = begin()
+            + &format!(
+                "switch i64 %a, label %other [ i64 1, label %one i64 97, label %two ]
+one: br label %end
+two: br label %end
+other: br label %end
+end:
+  %r = phi i64 {ways}
+  store i64 %r, ptr %po
+  ret void
+}}\n"
+            );
+        validated(&translated(&context, &code).module)
+    };
+    let [one, two, other] = ["[ 10, %one ]", "[ 20, %two ]", "[ 30, %other ]"];
+    let expected = code(&[one, two, other].join(", "));
+    for ways in [[one, other, two], [two, one, other], [two, other, one], [other, one, two], [other, two, one]] {
+        assert!(code(&ways.join(", ")) == expected, "{ways:?}");
+    }
+    let [ten, twenty] = ["[ 20, %one ]", "[ 10, %two ]"];
+    assert!(code(&[ten, twenty, other].join(", ")) != expected, "values of other ways are other code");
+}
+
+#[test]
 #[ignore = "needs an OpenCL driver"]
 fn an_address_may_come_from_different_memories() {
     let code = begin()
