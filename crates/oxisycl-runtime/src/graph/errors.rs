@@ -15,7 +15,7 @@ use oxisycl_backend::{CommandFailure, FailureKind};
 use parking_lot::Mutex;
 
 use super::Node;
-use super::deferred_drops::discard;
+use super::deferred_drops::{call_user, discard};
 use super::host_executor::spawn_detached;
 use crate::output::report;
 use crate::plug_ins::Loaded;
@@ -32,8 +32,8 @@ pub struct AsyncErrors {
     state: Mutex<State>,
     handler: Option<AsyncHandler>,
     is_silent: bool,
-    /// Of the handler. The last field.
-    _library: Option<Loaded>,
+    /// Of the handler. Behind it, so that it is dropped later.
+    library: Option<Loaded>,
 }
 
 #[derive(Default)]
@@ -66,7 +66,7 @@ impl AsyncErrors {
     /// An empty list whose errors go to `handler`.
     pub fn new(handler: Option<AsyncHandler>) -> Arc<Self> {
         let library = handler.as_deref().and_then(Loaded::with_methods);
-        let errors = Arc::new(Self { state: Mutex::default(), handler, is_silent: false, _library: library });
+        let errors = Arc::new(Self { state: Mutex::default(), handler, is_silent: false, library });
         let mut all = ALL.lock();
         if all.len() == all.capacity() {
             all.retain(|errors| errors.strong_count() > 0);
@@ -77,7 +77,7 @@ impl AsyncErrors {
 
     /// A list that keeps nothing, for commands whose failure is always reported by the commands that depend on them.
     pub fn silent() -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), handler: None, is_silent: true, _library: None })
+        Arc::new(Self { state: Mutex::default(), handler: None, is_silent: true, library: None })
     }
 
     /// Adds a failed command.
@@ -261,6 +261,16 @@ impl Drop for AsyncErrors {
         }
         if n_omitted > 0 {
             N_UNCLAIMED.fetch_sub(1, Ordering::AcqRel);
+        }
+        // What the handler captures is the user's, and may wait for commands that only this thread reports.
+        if let Some(handler) = self.handler.take()
+            && !fork::is_child()
+        {
+            let library = self.library.take();
+            spawn_detached(Box::new(move || {
+                call_user(|| drop(handler));
+                drop(library);
+            }));
         }
     }
 }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
+use oxisycl_backend::QueueOptions;
 use oxisycl_backend_testing::recording::RecordingConfig;
-use oxisycl_runtime::graph::{KeptAlive, Loan, Node, wait_for_node};
+use oxisycl_runtime::graph::{AsyncErrors, KeptAlive, Loan, Node, wait_for_node};
 use oxisycl_runtime::schedule::{CommandGroup, Queue, quiesce};
 use oxisycl_types::AccessMode::{Read, ReadWrite};
 use oxisycl_types::ErrorCode;
+use parking_lot::Mutex;
 
-use crate::support::{Buffer, PATIENCE, World, eventually, host};
+use crate::support::{Buffer, PATIENCE, TestQueue, World, eventually, host};
 
 /// Panics when it is dropped.
 struct PanicsAtTheEnd;
@@ -149,6 +151,28 @@ fn lends(world: World) {
     assert!(refused.contains("ends when the destructor that waits for it has returned"), "{refused}");
     assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "true");
     eventually(|| own.has_succeeded() && behind.has_succeeded());
+}
+
+/// The thread that ends the last command of a queue that is gone would wait for what only it reports.
+#[test]
+fn a_handler_is_dropped_where_it_may_wait_for_commands_that_the_same_thread_reports() {
+    let (world, buffer) = (World::new(1), Buffer::new(8));
+    let (give, given) = channel::<Arc<Node>>();
+    let (tell, told) = channel();
+    let last = Mutex::new(Finally(Some(move || {
+        let node = given.recv().unwrap();
+        tell.send(wait_for_node(&node).map_err(|error| error.to_string())).unwrap();
+    })));
+    let errors = AsyncErrors::new(Some(Arc::new(move |_| drop(last.lock()))));
+    let device = world.devices[0].clone();
+    let queue = Queue::new(&world.context, &device, QueueOptions::default(), errors).unwrap();
+    drop(TestQueue { queue, device }.group().kernel("own"));
+    let behind = world.queue(0).update("behind", &buffer);
+    give.send(behind).unwrap();
+    // On another thread, so that a wait without end fails the test instead of hanging it.
+    let recorder = world.recorder.clone();
+    std::thread::spawn(move || recorder.complete_all());
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), Ok(()));
 }
 
 /// Says whether a runtime's lock can be taken while it is dropped.
