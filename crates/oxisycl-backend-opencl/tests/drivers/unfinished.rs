@@ -145,9 +145,8 @@ fn an_unfinished_launch_has_a_bounded_cost() {
 /// The runtime's node is 360 bytes more, and the record of a launch that may panic, in memory of the driver, is 512. What the driver takes
 /// for its event is not counted.
 fn leave_unfinished() {
-    /// Measured: at most 682.
-    const LIMIT: usize = 740;
-    for name in ["empty", "failing"] {
+    // Measured: at most 682, with the queue's own table, and 575 of the second.
+    for (name, limit) in [("empty", 740), ("failing", 664)] {
         for device in devices_with_host_memory() {
             let [code] = kernels(&device, [name]);
             for queue in [in_order(&device), out_of_order(&device)] {
@@ -162,7 +161,7 @@ fn leave_unfinished() {
                 let cost = (allocated() - before) as usize / MANY;
                 gate.open();
                 wait_for(&counter, MANY);
-                assert!(cost <= LIMIT, "{cost} bytes for an unfinished launch of {name} on {}", device.info().name);
+                assert!(cost <= limit, "{cost} bytes for an unfinished launch of {name} on {}", device.info().name);
             }
         }
     }

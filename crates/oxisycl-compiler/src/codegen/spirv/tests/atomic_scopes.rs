@@ -1,7 +1,8 @@
 //! Each atomic operation in each order and scope, as instructions of SPIR-V.
 
-use std::collections::HashMap;
 use std::fmt::Write;
+
+use rustc_hash::FxHashMap;
 
 use super::golden::text;
 use super::support::{BEGIN, context, translated, validated};
@@ -22,7 +23,7 @@ fn golden_atomics_in_spirv() {
     let module = translated(&context, &code).module;
     validated(&module);
     let assembly = text(&module);
-    let constants: HashMap<_, _> = assembly
+    let constants: FxHashMap<_, _> = assembly
         .lines()
         .filter(|line| line.contains("OpConstant "))
         .filter_map(|line| Some((line.split(' ').next()?, line.split(' ').next_back()?)))
