@@ -103,7 +103,8 @@ pub struct KernelDescriptor {
 }
 
 impl KernelDescriptor {
-    /// The name that messages use: the user's, else the type's without closure markers.
+    /// The name that messages use: the user's, else the type's without closure markers. This searches a text: for messages only, not for
+    /// each launch.
     pub fn display_name(&self) -> &'static str {
         self.name.unwrap_or_else(|| display_name_of(self.type_name))
     }

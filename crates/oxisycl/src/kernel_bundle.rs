@@ -311,22 +311,17 @@ impl<S: BundleState> KernelBundle<S> {
     }
 
     fn check(&self, kernel: &KernelId, device: &Device) -> Result {
-        self.check_device(device, kernel.name())?;
+        self.check_device(device, || kernel.name())?;
         programs().check_in_bundle(&self.0.bundle, device.backend_device().as_ref(), &kernel.wanted())
     }
 
-    fn check_device(&self, device: &Device, kernel: &str) -> Result {
+    fn check_device<'n>(&self, device: &Device, kernel: impl FnOnce() -> &'n str) -> Result {
         if self.devices().iter().any(|known| device.is_descendant_of(known)) {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorCode::KernelNotSupported,
-            format!(
-                "kernel \"{kernel}\" on device \"{}\": the kernel bundle is for {}",
-                device.name(),
-                self.device_names()
-            ),
-        ))
+        let (kernel, device, own) = (kernel(), device.name(), self.device_names());
+        let what = format!("kernel \"{kernel}\" on device \"{device}\": the kernel bundle is for {own}");
+        Err(Error::new(ErrorCode::KernelNotSupported, what))
     }
 }
 
@@ -403,7 +398,7 @@ impl KernelBundle<Executable> {
 
     /// The code of a kernel for a launch on `device`; `None` where that is the program's own.
     pub(crate) fn code(&self, device: &Device, descriptor: &KernelDescriptor) -> Result<Option<Code>> {
-        self.check_device(device, descriptor.display_name())?;
+        self.check_device(device, || descriptor.display_name())?;
         programs().kernel_of_bundle(&self.0.bundle, device.backend_device(), descriptor)
     }
 
@@ -418,7 +413,7 @@ impl KernelBundle<Executable> {
         values: &Values<'_>,
         check: impl FnOnce(&oxisycl_backend::KernelInfo) -> Result,
     ) -> Result<Option<Code>> {
-        self.check_device(device, descriptor.display_name())?;
+        self.check_device(device, || descriptor.display_name())?;
         // SAFETY: the caller's promise.
         unsafe { programs().code_of_bundle_for(&self.0.bundle, device.backend_device(), descriptor, values, check) }
     }
@@ -447,7 +442,7 @@ impl KernelObject {
     /// Errors: `KernelNotSupported` if the bundle does not have it for the device, or its library was unloaded.
     pub fn info(&self, device: &Device) -> Result<KernelInfo> {
         forbid_blocking("kernel information")?;
-        self.bundle.check_device(device, self.id.name())?;
+        self.bundle.check_device(device, || self.id.name())?;
         let code = programs().load_one_of_bundle(&self.bundle.0.bundle, device.backend_device(), &self.id.wanted())?;
         Ok(KernelInfo::new(device, code.as_ref().map(|code| code.info()), self.id.stated()))
     }

@@ -212,7 +212,7 @@ impl KernelId {
     ///
     /// Errors: what a launch would fail with.
     pub(crate) fn check(&self, device: &Device) -> Result {
-        check_stated(device, &self.name, &self.stated)?;
+        check_stated(device, || &self.name, &self.stated)?;
         programs().check(device.backend_device().as_ref(), self.key, self.entry, &self.name)
     }
 

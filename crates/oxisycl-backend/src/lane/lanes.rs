@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use super::{Driver, Lane, RecordPool, Task};
 use crate::poller::Counts;
@@ -30,7 +31,7 @@ impl<D: Driver> Lanes<D> {
     }
 
     /// The lanes that are still in use.
-    pub fn all(&self) -> Vec<Arc<Lane<D>>> {
+    pub fn all(&self) -> SmallVec<[Arc<Lane<D>>; 8]> {
         self.lanes.lock().iter().filter_map(Weak::upgrade).collect()
     }
 

@@ -7,11 +7,11 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use oxisycl_backend::{Device, LoadedKernel};
+use oxisycl_backend::{Device, KernelInfo, LoadedKernel};
 use oxisycl_image::{KernelDescriptor, KernelId};
 use parking_lot::RwLock;
 
-use super::variants::{LookedUp, Variants};
+use super::variants::{LookedUp, Values, Variants};
 use crate::fold_hasher::FoldHasher;
 
 /// A table of the kernels that were launched before, by kernel and device.
@@ -64,6 +64,15 @@ impl Launches {
     #[inline]
     pub(super) fn get(&self, key: &LaunchKey) -> Option<LookedUp> {
         self.known.read().get(key).map(|known| (known.kernel.clone(), known.variants.clone()))
+    }
+
+    /// What a launch with these values runs if nothing has to be built for it, and the limits of the code for all values.
+    #[inline]
+    pub(super) fn ready(&self, key: &LaunchKey, values: &Values<'_>) -> Option<(Arc<dyn LoadedKernel>, KernelInfo)> {
+        let table = self.known.read();
+        let known = table.get(key)?;
+        let kernel = known.variants.as_ref().map_or_else(|| Some(known.kernel.clone()), |of| of.ready(values))?;
+        Some((kernel, *known.kernel.info()))
     }
 
     /// Counts the calls of [`clear`](Self::clear).

@@ -262,6 +262,11 @@ impl Programs {
         values: &Values<'_>,
         check: impl FnOnce(&KernelInfo) -> Result,
     ) -> Result<Code> {
+        let key = LaunchKey::new(device, descriptor);
+        if let Some((kernel, info)) = self.launches.ready(&key, values) {
+            check(&info)?;
+            return Ok(Code::Ready(kernel));
+        }
         let found = self.look_up(device, descriptor)?;
         self.for_values(device, descriptor, found, values, check)
     }
@@ -294,9 +299,8 @@ impl Programs {
         variants: &Variants,
         values: &Values<'_>,
     ) -> Arc<dyn LoadedKernel> {
-        let name = descriptor.display_name();
         let mut late = None;
-        let wanted = match variants.find(name, values) {
+        let wanted = match variants.find(descriptor, values) {
             Found::Ready(kernel) => return kernel,
             Found::General => None,
             Found::Build(key) => {
@@ -309,7 +313,8 @@ impl Programs {
             }
         };
         if let Some((key, image)) = wanted {
-            let built = image.map_or(Built::Failed, |image| self.build_variant(device, name, general, variants, image));
+            let build = |image| self.build_variant(device, descriptor.display_name(), general, variants, image);
+            let built = image.map_or(Built::Failed, build);
             // What the driver made is kept, and asked for again.
             let built = match (built, late) {
                 (Built::NotNow, Some(image)) => Built::Late(image),

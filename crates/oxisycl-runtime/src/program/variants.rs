@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use oxisycl_backend::{Captures, Device, LoadedKernel};
+use oxisycl_image::KernelDescriptor;
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
 
@@ -103,8 +104,18 @@ impl Variants {
         &self.image
     }
 
-    /// What a launch of the kernel, which is called `name`, runs.
-    pub(super) fn find(&self, name: &str, values: &Values<'_>) -> Found {
+    /// The variant with the values of a launch, if there is one.
+    pub(super) fn ready(&self, values: &Values<'_>) -> Option<Arc<dyn LoadedKernel>> {
+        let table = self.table.read();
+        // Without a key, since this is a part of nearly each launch.
+        table.variants.iter().find_map(|(key, state)| match state {
+            State::Ready(kernel) if self.is_key(key, values) => Some(kernel.clone()),
+            State::Ready(_) | State::IsBuilt | State::Late(_) | State::Failed => None,
+        })
+    }
+
+    /// What a launch of the kernel runs.
+    pub(super) fn find(&self, kernel: &KernelDescriptor, values: &Values<'_>) -> Found {
         let Some(key) = self.key(values) else { return Found::General };
         {
             let table = self.table.read();
@@ -114,7 +125,7 @@ impl Variants {
                 Some(State::IsBuilt | State::Failed) => return Found::General,
                 None if table.variants.len() >= MAX_VARIANTS => {
                     drop(table);
-                    self.tell(name);
+                    self.tell(kernel.display_name());
                     return Found::General;
                 }
                 // Before others are kept from the table.
@@ -186,16 +197,20 @@ impl Variants {
 
     /// The values of a launch; `None` if its block is not the image's, which loading has checked.
     fn key(&self, values: &Values<'_>) -> Option<Key> {
-        let block = values.captures.bytes();
         let mut key = Key::new();
-        for (offset, size) in &self.parts {
-            for byte in block.get(*offset..offset + size)? {
-                // SAFETY: the image says that a number lies here, which any value of the block's type has. Its author vouches for that
-                // (`Programs::register`). By the promise of `Programs::kernel_for` the block is that of the program's kernel, which was compared.
-                key.push(unsafe { byte.assume_init() });
-            }
+        for part in &self.parts {
+            key.extend_from_slice(bytes_of(values, *part)?);
         }
         Some(key)
+    }
+
+    /// Whether these are the values of a launch.
+    fn is_key(&self, key: &Key, values: &Values<'_>) -> bool {
+        let mut rest = key.as_slice();
+        self.parts.iter().all(|part| {
+            let known = rest.split_off(..part.1);
+            known.is_some() && known == bytes_of(values, *part)
+        })
     }
 
     /// Says once that there are more values than variants.
@@ -213,6 +228,15 @@ impl Variants {
         let forgotten = std::mem::take(&mut *self.table.write());
         drop(forgotten);
     }
+}
+
+/// A number in the block of a launch; `None` if the block is not the image's.
+#[inline]
+fn bytes_of<'v>(values: &'v Values<'_>, (offset, size): (usize, usize)) -> Option<&'v [u8]> {
+    let part = values.captures.bytes().get(offset..offset + size)?;
+    // SAFETY: the image says that a number lies here, which any value of the block's type has. Its author vouches for that
+    // (`Programs::register`). By the promise of `Programs::code_for` the block is that of the program's kernel, which was compared.
+    Some(unsafe { part.assume_init_ref() })
 }
 
 impl Table {

@@ -259,7 +259,7 @@ impl<'cg> Handler<'cg> {
         self.command("a kernel", |handler| {
             handler.name_reduction::<K>();
             let name = handler.name.unwrap_or_default();
-            let arguments = handler.take_apart_for(arguments, name, location)?;
+            let arguments = handler.take_apart_for(arguments, || name, location)?;
             // SAFETY: the launches of the command are those that the arguments were taken apart for.
             let kernel = unsafe { reducing::<D, R, Sent<A>, K>(kernel, arguments) };
             handler.push_reduction(range.into(), into, kernel, location)
@@ -320,17 +320,18 @@ impl<'cg> Handler<'cg> {
 
     /// What crosses for the arguments of the launch that is being recorded.
     fn take_apart<A: Deconstruct<Self>>(&mut self, arguments: A, kernel: &KernelDescriptor) -> Result<Sent<A>> {
-        self.take_apart_for(arguments, kernel.display_name(), kernel.location)
+        self.take_apart_for(arguments, || kernel.display_name(), kernel.location)
     }
 
-    fn take_apart_for<A: Deconstruct<Self>>(
+    /// `kernel` gives the name for an error. It searches a text, so a launch without an error must not call it.
+    fn take_apart_for<'n, A: Deconstruct<Self>>(
         &mut self,
         arguments: A,
-        kernel: &str,
+        kernel: impl FnOnce() -> &'n str,
         location: &'static Location<'static>,
     ) -> Result<Sent<A>> {
         // SAFETY: callers put the result into the block of the group's launch, which is used for nothing else.
-        unsafe { arguments.deconstruct(self) }.map_err(|error| error.into_error(kernel, location))
+        unsafe { arguments.deconstruct(self) }.map_err(|error| error.into_error(kernel(), location))
     }
 }
 

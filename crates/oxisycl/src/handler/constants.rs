@@ -5,6 +5,7 @@
 use std::any::Any;
 
 use oxisycl_device::argument::{Deconstruct, Specialized, SpecializedArgument};
+use smallvec::SmallVec;
 
 use super::Handler;
 use crate::argument::ArgumentError;
@@ -14,7 +15,7 @@ use crate::{DeviceCopyable, Error, Result};
 /// What a group has done with specialization constants.
 #[derive(Default)]
 pub(super) struct Constants {
-    known: Vec<Known>,
+    known: SmallVec<[Known; 1]>,
     /// Whether the kernel gets a value without a name.
     has_unnamed: bool,
 }

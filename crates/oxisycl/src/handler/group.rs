@@ -124,7 +124,7 @@ impl<'cg> Handler<'cg> {
         let (local_bytes, host_bytes) = (memory.local_bytes(), memory.host_bytes(items));
         let is_fixed = F::Shape::FIXED[0] != 0;
         let wished = Wished { global: global.map(|global| global.embed()), local, is_fixed, local_bytes, host_bytes };
-        let group = |device: &Device| wished.check(device, descriptor.display_name(), &launch).map(Some);
+        let group = |device: &Device| wished.check(device, descriptor, &launch).map(Some);
         self.push_kernel(descriptor, Captures::of(&captured), &launch, group)
     }
 
@@ -205,10 +205,11 @@ struct Wished {
 
 impl Wished {
     /// Holds the groups against the limits of a device.
-    fn check(&self, device: &Device, kernel: &str, launch: &LaunchRange) -> Result<GroupSize> {
+    fn check(&self, device: &Device, kernel: &KernelDescriptor, launch: &LaunchRange) -> Result<GroupSize> {
         let info = device.info();
         let visible = 3 - usize::from(launch.dimensions.max(1));
         let refuse = |code, what: String| {
+            let kernel = kernel.display_name();
             Err(Error::new(code, format!("kernel \"{kernel}\" on device \"{}\": {what}", device.name())))
         };
         let Range(local) = self.local;

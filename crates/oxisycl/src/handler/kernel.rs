@@ -177,7 +177,7 @@ impl<'cg> Handler<'cg> {
             ));
         }
         if descriptor.stated != StatedNeeds::NONE {
-            check_stated(device, descriptor.display_name(), &descriptor.stated)?;
+            check_stated(device, || descriptor.display_name(), &descriptor.stated)?;
         }
         let mut group = group(device)?;
         let limit = device.info().max_parameter_size;
@@ -255,10 +255,10 @@ fn fit(
     Ok(())
 }
 
-/// Holds what a kernel states against the device.
+/// Holds what a kernel states against the device. `kernel` gives the name for the error.
 #[cold]
-pub(crate) fn check_stated(device: &Device, kernel: &str, stated: &StatedNeeds) -> Result {
-    device.info().lacks(stated).map_or(Ok(()), |what| Err(not_supported(device, kernel, &what)))
+pub(crate) fn check_stated<'n>(device: &Device, kernel: impl FnOnce() -> &'n str, stated: &StatedNeeds) -> Result {
+    device.info().lacks(stated).map_or(Ok(()), |what| Err(not_supported(device, kernel(), &what)))
 }
 
 fn not_supported(device: &Device, kernel: &str, what: &str) -> Error {
