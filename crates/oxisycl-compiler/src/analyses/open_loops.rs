@@ -14,8 +14,8 @@ use crate::codegen::intrinsics::{PURE, SAME_FOR_A_GROUP};
 use crate::llvm::{Opcode, Value, ValueKind};
 use crate::passes::thread_coarsening;
 
-/// The beginning of the names of exchanges between lanes, of which some may have ended.
-const EXCHANGES: &str = "llvm.nvvm.shfl.sync.";
+/// The beginnings of the names of exchanges between lanes, of which some may have ended.
+pub(crate) const EXCHANGES: [&str; 2] = ["llvm.nvvm.shfl.sync.", "llvm.nvvm.vote.ballot.sync"];
 
 /// Whether a kernel, or a function that it calls on the way to its end, has an open loop.
 pub(crate) fn has(kernel: Value<'_>) -> bool {
@@ -197,7 +197,7 @@ impl<'c> Analysis<'c> {
                 let name = instruction.callee().map(Value::name).unwrap_or_default();
                 let is_any = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
                 let is_known = name == LAUNCH || is_any(&SAME_FOR_A_GROUP) || is_any(&PURE) || is_any(COMPUTE);
-                !is_known || name.starts_with(EXCHANGES) || any()
+                !is_known || is_any(&EXCHANGES) || any()
             }
             _ => any(),
         }

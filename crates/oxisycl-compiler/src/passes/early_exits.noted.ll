@@ -13,6 +13,7 @@ define void @oxisycl.early_exits.begin() convergent {
 ; Where a work-item ends before its kernel does.
 define void @oxisycl.early_exits.note() {
   store atomic i32 1, ptr addrspace(3) @oxisycl_early_exits monotonic, align 4
+  fence syncscope("block") seq_cst
   ret void
 }
 
@@ -31,6 +32,22 @@ define void @oxisycl.early_exits.begin_passing() convergent {
 
 define void @oxisycl.early_exits.pass() convergent {
   call void @oxisycl.group_barrier()
+  %word = load atomic i32, ptr addrspace(3) @oxisycl_early_exits monotonic, align 4
+  %all = icmp eq i32 %word, 0
+  br i1 %all, label %go, label %ends
+
+ends:
+  call void @oxisycl.early_exits.end()
+  unreachable
+
+go:
+  ret void
+}
+
+; Behind an exchange within a sub-group. It waits for each lane until that has ended, which notes so before. So the word is written if a lane's value is
+; missing. The fences keep both in order.
+define void @oxisycl.early_exits.ask() {
+  fence syncscope("block") seq_cst
   %word = load atomic i32, ptr addrspace(3) @oxisycl_early_exits monotonic, align 4
   %all = icmp eq i32 %word, 0
   br i1 %all, label %go, label %ends

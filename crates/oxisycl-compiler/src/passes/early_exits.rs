@@ -5,7 +5,8 @@
 //! meeting, words in local memory tell who comes. They are cleared at the start before a barrier. Elsewhere a meeting is a barrier.
 //!
 //! A loop that only the memory of other work-items ends may never end once one of them panicked. In a kernel with such an
-//! [open loop](crate::analyses::open_loops), every barrier asks, too, and ends the others. Barriers of all other kernels ask nothing.
+//! [open loop](crate::analyses::open_loops), every barrier asks, too, and ends the others. So does every exchange within a sub-group that runs
+//! without a lane which ended. Barriers and exchanges of all other kernels ask nothing.
 
 use crate::analyses::{open_loops, uniformity};
 use crate::codegen::Target;
@@ -25,6 +26,7 @@ const NOTE: &str = "oxisycl.early_exits.note";
 const MEET: &str = "oxisycl.early_exits.meet";
 const BEGIN_PASSING: &str = "oxisycl.early_exits.begin_passing";
 const PASS: &str = "oxisycl.early_exits.pass";
+const ASK: &str = "oxisycl.early_exits.ask";
 /// The function that ends a work-item in `early_exits.*.ll`.
 const END: &str = "oxisycl.early_exits.end";
 /// The builtin at which work-items meet and learn whether all came.
@@ -43,11 +45,15 @@ pub(crate) fn lower_meetings<'c>(
     is_over_groups: bool,
 ) -> Result<(), CompileError> {
     let barriers: Vec<_> = BARRIERS.iter().filter_map(|name| module.function(name)).flat_map(Value::calls).collect();
-    let asking = kernel
-        .filter(|kernel| is_over_groups && may_end_before(module, *kernel, &barriers) && open_loops::has(*kernel))
-        .map(|_| barriers);
+    let exchanges = exchanges_of(module);
+    let asks = |at: &[Value<'c>]| {
+        kernel.is_some_and(|kernel| is_over_groups && may_end_before(module, kernel, at) && open_loops::has(kernel))
+    };
+    let asking = asks(&barriers).then_some(barriers);
+    let asking_exchanges = asks(&exchanges).then_some(exchanges);
+    let is_asking = asking.is_some() || asking_exchanges.is_some();
     let meeting = module.function(MEETING);
-    if meeting.is_none() && asking.is_none() {
+    if meeting.is_none() && !is_asking {
         return Ok(());
     }
     let context = module.context();
@@ -67,12 +73,12 @@ pub(crate) fn lower_meetings<'c>(
         if counting.is_some() {
             begin(kernel, BEGIN);
         }
-        if asking.is_some() && !(is_noted && counting.is_some()) {
+        if is_asking && !(is_noted && counting.is_some()) {
             begin(kernel, BEGIN_PASSING);
         }
     }
     let mut text = bodies.text.to_owned();
-    if counting.is_some() || asking.is_some() {
+    if counting.is_some() || is_asking {
         text += if is_noted { NOTED } else { COUNTED };
         if is_noted {
             let note = module.declare(NOTE, action);
@@ -85,6 +91,9 @@ pub(crate) fn lower_meetings<'c>(
     for barrier in asking.into_iter().flatten() {
         Builder::before(context, barrier).call(module.declare(PASS, action), &[]);
         barrier.erase();
+    }
+    for exchange in asking_exchanges.into_iter().flatten() {
+        Builder::before(context, exchange.next()).call(module.declare(ASK, action), &[]);
     }
     if let Some(meeting) = meeting {
         if counting.is_some() {
@@ -111,6 +120,12 @@ pub(crate) fn lower_meetings<'c>(
     }
     module.link(bodies)?;
     module.run(CLEAN_UP, None, &PassTuning::DEVICE)
+}
+
+/// The exchanges between lanes that a module calls. Only those of NVIDIA's processors go on without lanes that have ended.
+fn exchanges_of<'c>(module: &Module<'c>) -> Vec<Value<'c>> {
+    let is_exchange = |of: &Value<'c>| open_loops::EXCHANGES.iter().any(|prefix| of.name().starts_with(prefix));
+    module.functions().into_iter().filter(is_exchange).flat_map(Value::calls).collect()
 }
 
 /// Whether a work-item may end before a meeting that others reach.
@@ -301,6 +316,57 @@ mod tests {
             let kernel = lowered_barrier(target, "%next");
             let found = ["barrier", "oxisycl_early_exits"].map(|what| count(&kernel, what));
             assert_eq!(found, [1, 0], "{kernel}");
+        }
+    }
+
+    /// What becomes of a kernel with an exchange and no barrier, in which a lane may panic before the others loop by that step.
+    fn lowered_exchange(exchange: &str, step: &str) -> String {
+        let context = context();
+        let target = codegen::of(&"sm_70".parse().expect("a target")).expect("a target");
+        let (record, end) = (panic_names::RECORD, ENDS[0]);
+        let text = format!(
+            "declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32) convergent
+            declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1) convergent
+            declare void @{end}() noreturn
+            declare i1 @differs()
+            define internal void @{record}(ptr %l, i32 %s, i64 %k, i64 %a, i64 %b, i64 %c) {{
+                store i32 %s, ptr %l
+                ret void
+            }}
+            define void @kernel(i32 %length) {{
+                %own = call i1 @differs()
+                br i1 %own, label %fails, label %goes
+            fails:
+                call void @{record}(ptr null, i32 0, i64 0, i64 0, i64 0, i64 0)
+                call void @{end}()
+                unreachable
+            goes:
+                %step = call i32 @llvm.nvvm.{exchange})
+                br label %loop
+            loop:
+                %n = phi i32 [ 0, %goes ], [ %next, %loop ]
+                %next = add i32 %n, {step}
+                %is_end = icmp ult i32 %next, %length
+                br i1 %is_end, label %loop, label %done
+            done:
+                ret void
+            }}"
+        );
+        lowered_kernel(&context, &*target, &text)
+    }
+
+    #[test]
+    fn exchanges_ask_for_the_dead_before_loops_that_a_lane_s_value_ends() {
+        for exchange in ["shfl.sync.idx.i32(i32 -1, i32 1, i32 3, i32 31", "vote.ballot.sync(i32 -1, i1 true"] {
+            let kernel = lowered_exchange(exchange, "%step");
+            // The word is cleared behind a barrier at the start, noted by the panic, and read behind the exchange.
+            assert_eq!(count(&kernel, "barrier.cta.sync.all"), 1, "{kernel}");
+            let [noted, exchanged, read] = ["store atomic i32 1", "sync", "load atomic"]
+                .map(|what| kernel.rfind(what).unwrap_or_else(|| panic!("{what}: {kernel}")));
+            assert!(noted < exchanged && exchanged < read, "{kernel}");
+            assert_eq!(count(&kernel, ENDS[0]), 2, "{kernel}");
+            let kernel = lowered_exchange(exchange, "1");
+            assert_eq!(count(&kernel, "oxisycl_early_exits"), 0, "{kernel}");
         }
     }
 }

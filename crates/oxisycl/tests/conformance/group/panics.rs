@@ -18,6 +18,8 @@ tests![
     in_a_transposition_of_rows,
     in_a_loop_that_a_reduction_ends,
     in_an_exchange_within_sub_groups,
+    in_a_loop_of_steps_that_a_lane_gives,
+    in_a_loop_of_steps_that_a_work_item_gives,
     in_a_chase_of_indices,
     between_barriers_in_a_loop,
     between_algorithms_of_work_items,
@@ -326,6 +328,54 @@ fn in_an_exchange_within_sub_groups(env: &Env) {
             })
         })
     });
+}
+
+/// One sub-group.
+const LANES: usize = 32;
+
+/// Counts by steps that one lane gives to all. Some devices exchange 0 for the value of a lane that has panicked.
+fn in_a_loop_of_steps_that_a_lane_gives(env: &Env) {
+    fails(env, 2, LANES, |queue, failing| {
+        let counts = Buffer::<u32, 1>::uninit(LANES)?;
+        queue.submit(|cg| {
+            let counts = cg.access(&counts, Write);
+            cg.parallel_for_work_group(1, Fixed1::<LANES>, Private::new(0u32), move |mut group, mut step| {
+                group.for_each(&mut step, move |item, step| {
+                    failing.check(0, item.global().index());
+                    *step = 1;
+                });
+                group.sub_groups::<LANES>().broadcast(&mut step, failing.item);
+                group.for_each(&step, move |item, step| {
+                    counts.set(item.global(), count_by(*step));
+                    failing.check(1, item.global().index());
+                });
+            })
+        })
+    });
+}
+
+/// Counts by such steps in an nd-range, whose kernel has no barrier.
+fn in_a_loop_of_steps_that_a_work_item_gives(env: &Env) {
+    fails(env, 2, LANES, |queue, failing| {
+        let counts = Buffer::<u32, 1>::uninit(LANES)?;
+        queue.submit(|cg| {
+            let counts = cg.access(&counts, Write);
+            cg.parallel_for_nd_range((LANES, Fixed1::<LANES>), (), move |mut item, ()| {
+                failing.check(0, item.global_linear_id());
+                let step = item.group().sub_group::<LANES>().broadcast(1, failing.item);
+                counts.set(item.global(), count_by(step));
+                failing.check(1, item.global_linear_id());
+            })
+        })
+    });
+}
+
+fn count_by(step: u32) -> u32 {
+    let mut n = 0;
+    while n < 100 {
+        n += step;
+    }
+    n
 }
 
 fn in_a_chase_of_indices(env: &Env) {
