@@ -4,10 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use oxisycl_backend::{
-    BackendError, Batching, Command, Completion, Device, FailureKind, LoadedKernel, Module, Outcome, Queue,
-    QueueOptions,
-};
+use oxisycl_backend::{BackendError, Batching, Command, Completion, Device, FailureKind, Outcome, Queue, QueueOptions};
 use oxisycl_backend_cuda::{native_context, native_streams};
 use oxisycl_backend_testing::harness::create_queue;
 
@@ -19,7 +16,8 @@ use crate::words::Words;
 pub(crate) const MANY: usize = 40;
 pub(crate) const SET: &str = "cuGraphExecKernelNodeSetParams_v2";
 
-fn always(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
+/// An in-order queue that stages every kernel that it can.
+pub(crate) fn always(device: &Arc<dyn Device>) -> Arc<dyn Queue> {
     let options = QueueOptions { in_order: true, batching: Batching::Always, ..QueueOptions::default() };
     create_queue(device, &options).expect("a queue")
 }
@@ -363,70 +361,6 @@ fn work_of_others_comes_after_what_was_submitted_before() {
         commands.iter().for_each(|command| command.probe.succeed());
         assert_eq!(words.at(0).load(Ordering::Acquire), 5 + MANY as u32);
     }
-}
-
-/// An image that is loaded once more.
-fn another_module(device: &Arc<dyn Device>) -> (Arc<dyn Module>, Arc<dyn LoadedKernel>) {
-    // SAFETY: the fake driver's own kernels.
-    let module = unsafe { device.load(&image(), None) }.expect("the image is taken");
-    let code = module.kernel("empty").expect("the image has the kernel");
-    (module, code)
-}
-
-#[test]
-fn graphs_hold_the_modules_of_their_kernels_until_those_are_unloaded() {
-    let fake = Fake::new();
-    let device = fake.device();
-    let queue = always(&device);
-    let run = |code: &Arc<dyn LoadedKernel>| {
-        let commands = [0; 4].map(|_| issue(&queue, launch(code, "empty", &(), line(1)), &[]));
-        commands.iter().for_each(|command| command.probe.succeed());
-    };
-    let n_loaded = fake.held()[1];
-    let ((first_module, first), (second_module, second)) = (another_module(&device), another_module(&device));
-    // Made with the first kernel, and set to the second.
-    run(&first);
-    run(&second);
-    drop((first, first_module));
-    until("the module with which graphs were made is unloaded", || fake.held()[1] == n_loaded + 1);
-    run(&second);
-    drop((second, second_module));
-    until("both modules are unloaded", || fake.held()[1] == n_loaded);
-}
-
-#[test]
-fn graphs_made_after_the_handle_of_their_module_is_gone_do_not_keep_it_loaded() {
-    let fake = Fake::new();
-    let device = fake.device();
-    let words = Words::new(&device);
-    let (affine, first) = (kernel(&device, "affine"), always(&device));
-    let n_loaded = fake.held()[1];
-    for queue in [busy(&device, &words, || words.same(&affine)), first] {
-        let (module, code) = another_module(&device);
-        drop(module);
-        let n_graphs = fake.count("cuGraphCreate");
-        let commands: Vec<_> =
-            (0..2 * MANY).map(|_| issue(&queue, launch(&code, "empty", &(), line(1)), &[])).collect();
-        words.open();
-        commands.iter().for_each(|command| command.probe.succeed());
-        assert!(fake.count("cuGraphCreate") > n_graphs, "they went out as graphs");
-        drop((code, commands));
-        until("the module is unloaded", || fake.held()[1] == n_loaded);
-    }
-}
-
-#[test]
-fn staged_kernels_of_a_module_that_is_unloaded_run() {
-    let fake = Fake::new();
-    let device = fake.device();
-    let words = Words::new(&device);
-    let (module, code) = another_module(&device);
-    let empty = || launch(&code, "empty", &(), line(1));
-    let queue = busy(&device, &words, empty);
-    let commands = [0; 3].map(|_| issue(&queue, empty(), &[]));
-    drop((module, code));
-    words.open();
-    commands.iter().for_each(|command| command.probe.succeed());
 }
 
 #[test]

@@ -23,4 +23,5 @@ mod raw;
 mod retirement;
 mod support;
 mod transfers;
+mod unloading;
 mod words;

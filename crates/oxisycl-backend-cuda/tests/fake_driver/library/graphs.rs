@@ -12,7 +12,7 @@ use crate::device::sticky;
 use crate::kernels::{Kernel, RAN_IN_GRAPHS, signature};
 use crate::loads::Launched;
 use crate::stream::Stream;
-use crate::{Code, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, SUCCESS, begin_in_context, put};
+use crate::{Code, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, SUCCESS, begin_in_context, config, put};
 
 /// A node's kernel, whose parameters were copied.
 #[derive(Clone)]
@@ -239,7 +239,11 @@ pub unsafe extern "system" fn cuGraphExecKernelNodeSetParams_v2(
         }
         // A node that was added to the graph later is none of the executable graph.
         let node = exec.nodes.iter_mut().find(|known| known.handle == node).ok_or(INVALID_HANDLE)?;
-        let (kernel, context) = unsafe { parameters.read(current) }?;
+        let (mut kernel, context) = unsafe { parameters.read(current) }?;
+        if parameters.function == node.function && config(|config| config.reuses_functions) {
+            // The node's code stays, and gets the parameters of the other kernel if that is another one.
+            Arc::make_mut(&mut kernel).name = node.kernel.name;
+        }
         if context != node.context {
             return Err(INVALID_VALUE);
         }

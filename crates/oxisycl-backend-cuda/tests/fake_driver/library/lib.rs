@@ -60,6 +60,9 @@ pub struct Config {
     pub paused: bool,
     /// Whether loading code waits for kernels, and lets none be launched meanwhile. `FAKE_DRIVER_LOADS_WAIT` does the same.
     pub loads_wait: bool,
+    /// Whether a function gets the handle of one whose module was unloaded, as a real driver's may. A graph's node that is set to the handle
+    /// that it has keeps its code then. A driver need not look at a function that it takes for the same.
+    pub reuses_functions: bool,
     /// Most bytes of stack for a thread: what is asked for beyond that is cut off, and not refused.
     pub most_stack: usize,
 }
@@ -83,6 +86,7 @@ static CONFIG: Mutex<Config> = Mutex::new(Config {
     lost_together: false,
     paused: false,
     loads_wait: false,
+    reuses_functions: false,
     most_stack: usize::MAX,
 });
 static CALLS: Mutex<Option<Calls>> = Mutex::new(None);
@@ -178,6 +182,7 @@ pub extern "C" fn fake_set(key: *const c_char, value: i64) {
         "lost_together" => config.lost_together = value != 0,
         "paused" => config.paused = value != 0,
         "loads_wait" => config.loads_wait = value != 0,
+        "reuses_functions" => config.reuses_functions = value != 0,
         "init" => config.init = value as i32,
         other => panic!("no setting {other}"),
     }
