@@ -105,7 +105,8 @@ fn launch_many() {
     }
 }
 
-/// The runtime's node is 360 bytes more, so that a launch that may panic takes 1.5 KB at most. Nothing here bounds how many records there are.
+/// The runtime's node is 360 bytes more, so that a launch that may panic takes 1.5 KB at most. Its test `a_node_takes_at_most_360_bytes` holds
+/// that. Nothing here bounds how many records there are.
 /// Launching waits when a stream of the driver is full.
 #[test]
 fn an_unfinished_launch_has_a_bounded_cost() {

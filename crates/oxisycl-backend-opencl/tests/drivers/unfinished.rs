@@ -142,8 +142,8 @@ fn an_unfinished_launch_has_a_bounded_cost() {
     alone("unfinished::an_unfinished_launch_has_a_bounded_cost", leave_unfinished);
 }
 
-/// The runtime's node is 360 bytes more, and the record of a launch that may panic, in memory of the driver, is 512. What the driver takes
-/// for its event is not counted.
+/// The runtime's node is 360 bytes more (its test `a_node_takes_at_most_360_bytes`). The record of a launch that may panic, in memory of the
+/// driver, is 512. What the driver takes for its event is not counted.
 fn leave_unfinished() {
     // Measured: at most 682, with the queue's own table, and 575 of the second.
     for (name, limit) in [("empty", 740), ("failing", 664)] {

@@ -211,7 +211,7 @@ fn end_released(
             // What parts of the command have done is done.
             Some(failure)
                 if !failure.has_run()
-                    && inner.dependencies.iter().take(inner.n_parts).all(|part| part.node.did_not_run()) =>
+                    && inner.dependencies.iter().take(inner.n_parts as usize).all(|part| part.node.did_not_run()) =>
             {
                 DID_NOT_RUN
             }

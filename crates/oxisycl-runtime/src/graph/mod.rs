@@ -41,5 +41,5 @@ pub use load::{FitToCode, Load, Unloaded};
 pub use node::{Dependency, HOST_TASK_NAME, HeldBuffer, KeptAlive, Loan, Node, NodeKind};
 pub use queue_shared::QueueShared;
 pub use start::{Work, start, start_command, start_new_command};
-pub use title::Title;
+pub use title::{Names, Title};
 pub use wait::{forbid_endless_wait, wait_for_epoch, wait_for_grant, wait_for_node};

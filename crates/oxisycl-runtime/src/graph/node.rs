@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::task::Waker;
 use std::thread::Thread;
 
@@ -17,7 +17,7 @@ use super::complete::ReportedEnd;
 use super::places::Place;
 use super::queue_shared::QueueShared;
 use super::start::Work;
-use super::title::Title;
+use super::title::{Names, Title};
 use super::way::Way;
 use super::{DeferredDrops, Epoch};
 use crate::ids::NodeId;
@@ -123,7 +123,7 @@ pub struct Node {
     /// The kind of work that the node stands for.
     pub kind: NodeKind,
     /// The names of the command in messages.
-    pub title: Title,
+    pub title: Names,
     /// The queue it was submitted to.
     pub shared: Arc<QueueShared>,
     /// The thread that holds a host accessor.
@@ -136,7 +136,7 @@ pub struct Node {
     /// One more than the [phase](super::gate::Phase) in which the command has passed its device's gate; else 0.
     pub(super) phase: AtomicU8,
     /// While delayed: the number of unresolved dependencies, plus one while they are being registered.
-    pub(super) n_blockers: AtomicUsize,
+    pub(super) n_blockers: AtomicU32,
     /// Whether the queue's list of delayed commands contains the node.
     pub(super) is_listed: AtomicBool,
     pub(super) observed: AtomicBool,
@@ -159,7 +159,7 @@ pub(super) struct Inner {
     /// The dependencies, until the command has ended.
     pub(super) dependencies: SmallVec<[Dependency; 2]>,
     /// How many of the first dependencies are parts of this command, each of which has done some of its work.
-    pub(super) n_parts: usize,
+    pub(super) n_parts: u32,
     pub(super) kept_alive: SmallVec<[KeptAlive; 3]>,
     /// The plug-ins that have code of the command, until it has ended.
     pub(super) plug_ins: PlugIns,
@@ -173,7 +173,7 @@ impl Inner {
     /// Extends the execution times to begin with those of the command's parts, which ran on the same queue.
     pub(super) fn begin_with_parts(&mut self) {
         let Some(times) = &mut self.times else { return };
-        for part in self.dependencies.iter().take(self.n_parts) {
+        for part in self.dependencies.iter().take(self.n_parts as usize) {
             let (submitted, of_part) = part.node.times();
             self.submitted = self.submitted.min(submitted);
             times.start = of_part.map_or(times.start, |part| times.start.min(part.start));
@@ -216,8 +216,7 @@ impl Node {
     ) -> Arc<Self> {
         let id = NodeId::new(crate::observe::counters().nodes.next() + 1);
         let submitted = if shared.options.profiling { now() } else { 0 };
-        let mut title: Title = title.into();
-        let mut plug_ins = title.take_plug_ins();
+        let (title, mut plug_ins) = title.into().into_parts();
         kept_alive.iter().for_each(|kept| kept.add_to(&mut plug_ins));
         let mut kept_alive = kept_alive;
         if !plug_ins.is_empty() {
@@ -233,7 +232,7 @@ impl Node {
             way: AtomicU8::new(Way::Issue.number()),
             places: AtomicU8::new(0),
             phase: AtomicU8::new(0),
-            n_blockers: AtomicUsize::new(0),
+            n_blockers: AtomicU32::new(0),
             is_listed: AtomicBool::new(false),
             observed: AtomicBool::new(false),
             is_part: AtomicBool::new(false),
@@ -281,7 +280,8 @@ impl Node {
 
     /// Declares that the node's first `n_parts` dependencies do a part of its work. Called before the node is started.
     pub(crate) fn set_parts(&self, n_parts: usize) {
-        self.inner.lock().n_parts = n_parts;
+        // There is no memory for more parts.
+        self.inner.lock().n_parts = u32::try_from(n_parts).unwrap_or(u32::MAX);
     }
 
     /// Declares that the node does a part of another node's work. That node reports the failure. Called before the node is started.
@@ -292,7 +292,7 @@ impl Node {
     /// The failure of a part of this command. `None` after the command has ended.
     pub(super) fn failure_of_parts(&self) -> Option<CommandFailure> {
         let inner = self.inner.lock();
-        inner.dependencies.iter().take(inner.n_parts).find_map(|part| part.node.failure())
+        inner.dependencies.iter().take(inner.n_parts as usize).find_map(|part| part.node.failure())
     }
 
     /// Whether the command has ended, with or without a failure.

@@ -11,13 +11,26 @@ use crate::plug_ins::{PlugIns, SourcePlace, lasting};
 
 /// What messages name a command by.
 #[derive(Clone)]
-pub struct Title {
+pub struct Names {
     name: &'static str,
     /// Whether `name` is the name of a kernel's type, from which its own name is made where it is wanted.
     is_type: bool,
     pub(super) place: Option<SourcePlace>,
     /// What a kernel's argument block consists of, if there are arguments beside its captures. To be read before the command has ended.
     pub(super) arguments: Option<&'static ArgumentType>,
+}
+
+impl Names {
+    /// The name of a kernel or a host task. For other commands, the kind of operation.
+    pub fn name(&self) -> &'static str {
+        if self.is_type { display_name_of(self.name) } else { self.name }
+    }
+}
+
+/// The names of a command that has no node yet.
+#[derive(Clone)]
+pub struct Title {
+    names: Names,
     /// What the command has code of, until a node takes it.
     plug_ins: PlugIns,
 }
@@ -32,20 +45,16 @@ impl Title {
             true => (name, SourcePlace::Here(location)),
             false => (lasting(name), SourcePlace::copied(location)),
         };
-        Self { name, is_type: false, place: Some(place), arguments: None, plug_ins }
+        Self { names: Names { name, is_type: false, place: Some(place), arguments: None }, plug_ins }
     }
 
     /// The title of a kernel.
     pub(crate) fn of(kernel: &KernelDescriptor) -> Self {
         let (name, is_type) = kernel.name.map_or((kernel.type_name, true), |name| (name, false));
-        let mut title = Self { is_type, arguments: kernel.arguments, ..Self::new(name, kernel.location) };
+        let mut title = Self::new(name, kernel.location);
+        (title.names.is_type, title.names.arguments) = (is_type, kernel.arguments);
         title.plug_ins.add(kernel.host_entry as *const ());
         title
-    }
-
-    /// The name of a kernel or a host task. For other commands, the kind of operation.
-    pub fn name(&self) -> &'static str {
-        if self.is_type { display_name_of(self.name) } else { self.name }
     }
 
     /// Adds what the command has code of.
@@ -53,15 +62,15 @@ impl Title {
         plug_ins.add_all(&self.plug_ins);
     }
 
-    /// What the command has code of, which nothing but the caller keeps loaded from now on.
-    pub(super) fn take_plug_ins(&mut self) -> PlugIns {
-        std::mem::take(&mut self.plug_ins)
+    /// The names, and what the command has code of. Nothing but the caller keeps that loaded from now on.
+    pub(super) fn into_parts(self) -> (Names, PlugIns) {
+        (self.names, self.plug_ins)
     }
 }
 
 impl From<&'static str> for Title {
     /// The title of a command that is the runtime's own.
     fn from(name: &'static str) -> Self {
-        Self { name, is_type: false, place: None, arguments: None, plug_ins: PlugIns::default() }
+        Self { names: Names { name, is_type: false, place: None, arguments: None }, plug_ins: PlugIns::default() }
     }
 }

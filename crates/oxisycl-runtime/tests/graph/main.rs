@@ -14,6 +14,7 @@ mod places;
 mod programs;
 mod regions;
 mod reports;
+mod size;
 mod storms;
 mod support;
 mod transfers;
