@@ -24,4 +24,5 @@ mod recursion;
 mod refusals;
 mod specialized;
 mod targets;
+mod times;
 mod worked_example;
