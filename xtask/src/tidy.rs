@@ -16,6 +16,7 @@ mod sentences;
 mod sources;
 mod subjects;
 mod tokens;
+mod vendors;
 
 use crate::outcome::{Failure, Outcome, Result};
 use crate::workspace::{File, Workspace, read};
@@ -53,6 +54,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
             findings.extend(sources::check(file, &paths));
             findings.extend(sources::check_numbers(file));
             findings.extend(paths::check(file));
+            findings.extend(vendors::check(file));
             findings.extend(beginners::check_sentences(file));
         }
     }
