@@ -87,7 +87,7 @@ pub(crate) enum Bar {
 
 /// Something that is timed to know how fast the machine is just now.
 pub(crate) struct Yardstick<'a> {
-    /// Its best value, in microseconds, on the machine on which the bars were set.
+    /// The yardstick's best value, in microseconds, on the machine on which the bars were set.
     pub(crate) reference: f64,
     pub(crate) measure: &'a dyn Fn() -> f64,
 }

@@ -9,7 +9,7 @@ use oxisycl::prelude::*;
 const WIDTH: usize = 320;
 const HEIGHT: usize = 200;
 
-/// The same weights on the host and in the kernel.
+/// One set of weights on the host and in the kernel.
 fn gray(Rgb([r, g, b]): Rgb<u8>) -> Luma<u8> {
     Luma([((299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b)) / 1000) as u8])
 }

@@ -85,7 +85,7 @@ pub(crate) const FIRST_LAUNCH: [&str; 2] = ["gpu.first_launch", "gpu.first_launc
 
 /// Nodes of lists that are looked at, in 10^9 per second. In the reference it is the better one of generic and global addresses.
 pub(crate) const LIST: &str = "gpu.list";
-/// The same figure of ours, and that of generic addresses.
+/// The list's figure of ours, and that of generic addresses.
 pub(crate) const LIST_FORMS: [&str; 2] = ["gpu.list.global", "gpu.list.generic"];
 
 /// Of 2^27 numbers, and the geometric mean over 2^20 to 2^27.

@@ -40,7 +40,7 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
 const NBODY: &str = "opencl.nbody";
 const MANDELBROT: &str = "opencl.mandelbrot";
 
-/// The same work on three sides.
+/// One work on three sides.
 struct Case<'a> {
     name: &'a str,
     /// What is done, in 10^9.

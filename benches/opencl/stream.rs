@@ -143,7 +143,7 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
     Ok(())
 }
 
-/// The same in OpenCL C, with groups of 1024 work-items.
+/// The rate of kernels in OpenCL C, with groups of 1024 work-items.
 fn opencl_c_rate(setting: &Setting, step: usize, memories: &[Memory<'_, f64>]) -> Result<f64, String> {
     let kernel = setting.reference.kernel(STEPS[step].0)?;
     for (index, memory) in memories.iter().enumerate() {

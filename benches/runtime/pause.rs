@@ -19,7 +19,7 @@ use crate::protocol::{Bar, Measured, Rounds, seconds};
 const BUSY: usize = 4;
 /// Commands that are unfinished when the submissions begin.
 const PENDING: u64 = 20_000;
-/// Those that no thread pauses for.
+/// Commands ahead that no thread pauses for.
 const PAUSES_BEYOND: u64 = 8192;
 /// The semantics promises one pause at most in so many submissions.
 const RUN: usize = 64;

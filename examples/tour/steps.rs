@@ -62,7 +62,7 @@ impl Strip {
         ([rows.len(), self.width()], [rows.start, 0])
     }
 
-    /// The same with `halo` rows more on each side as far as there are any, and at which of them `rows` begins.
+    /// A part with `halo` rows more on each side as far as there are any, and at which of them `rows` begins.
     fn part_with_halo(&self, rows: &Range<usize>, halo: usize) -> ([usize; 2], [usize; 2], usize) {
         let begin = rows.start.saturating_sub(halo);
         let end = (rows.end + halo).min(self.pixels.range()[0]);

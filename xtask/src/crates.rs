@@ -21,11 +21,11 @@ use crate::process::{self, cargo, command};
 use crate::ptx;
 use crate::workspace::Workspace;
 
-/// Its folder.
+/// The folder of the suite.
 pub(crate) const FOLDER: &str = "crates-suite";
-/// Its name, which is that of no member of the workspace.
+/// The package's name, which is that of no member of the workspace.
 pub(crate) const PACKAGE: &str = "oxisycl-crates-suite";
-/// Its program.
+/// The suite's program.
 pub(crate) const TEST: &str = "crates";
 
 /// The crates without the feature `all`.

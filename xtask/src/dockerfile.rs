@@ -3,7 +3,7 @@
 use crate::opencl;
 use crate::outcome::{Failure, Result};
 
-/// Its place in the repository.
+/// The file's place in the repository.
 pub(crate) const PATH: &str = "book/docker/Dockerfile";
 
 /// A `RUN` line.

@@ -20,7 +20,7 @@ pub(crate) const PACKAGES: [&str; 3] =
 
 /// The folder in which the loader finds drivers.
 pub(crate) const VENDORS: &str = "OCL_ICD_VENDORS";
-/// Its name in messages.
+/// The tools' name in messages.
 pub(crate) const NAME: &str = "Intel's OpenCL driver and spirv-val";
 /// The stages that leave something out without it.
 pub(crate) const STAGES: &[&str] = &["tests", "quirks", "opencl", "crates"];

@@ -24,9 +24,9 @@ use crate::workspace::Workspace;
 /// What a finished child wrote.
 #[derive(Debug)]
 pub(crate) struct Captured {
-    /// Its standard output.
+    /// The program's standard output.
     pub(crate) stdout: String,
-    /// Its standard error.
+    /// The program's standard error.
     pub(crate) stderr: String,
     /// Whether it exited with status 0.
     pub(crate) success: bool,

@@ -16,7 +16,7 @@ const PACKAGE: &str = "nvidia-cuda-nvcc-cu12==12.9.86";
 const HASH: &str = "sha256:5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0";
 const IN_PACKAGE: &str = "nvidia/cuda_nvcc/bin/ptxas";
 
-/// Its name in messages.
+/// The assembler's name in messages.
 pub(crate) const NAME: &str = "ptxas";
 /// The stages that do not run, or leave something out, without it.
 pub(crate) const STAGES: &[&str] = &["ptx", "crates"];

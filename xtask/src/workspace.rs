@@ -47,7 +47,7 @@ pub(crate) struct Target {
     pub(crate) name: String,
     /// `lib`, `proc-macro`, `bin`, `example`, `test` or `bench`.
     pub(crate) kind: String,
-    /// Its root source file.
+    /// The target's root source file.
     pub(crate) source: PathBuf,
     /// The features without which it is not built.
     pub(crate) required_features: Vec<String>,

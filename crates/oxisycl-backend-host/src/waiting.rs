@@ -81,7 +81,7 @@ enum ItemState {
 /// A work-item after the one that waited first.
 struct WaitingItem {
     state: Cell<ItemState>,
-    /// Its coroutine, once it has begun. Empty while it runs, and after it has ended.
+    /// The work-item's coroutine, once it has begun. Empty while it runs, and after it has ended.
     running: Cell<Option<Coroutine<(), (), ()>>>,
     switch: Cell<*const Switch>,
 }

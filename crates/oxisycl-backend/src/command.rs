@@ -92,11 +92,11 @@ impl fmt::Display for Command {
 pub struct KernelCommand {
     /// The kernel.
     pub descriptor: KernelDescriptor,
-    /// Its code on the queue's device; `None` where kernels run as the program's own native code.
+    /// The kernel's code on the queue's device; `None` where kernels run as the program's own native code.
     pub code: Option<Arc<dyn LoadedKernel>>,
-    /// Its argument bytes.
+    /// The bytes of the kernel's arguments.
     pub arguments: ArgumentBlock,
-    /// Its index space; never empty.
+    /// The launch's index space; never empty.
     pub range: LaunchRange,
     /// The work-groups whose number `range` is, for a kernel over groups.
     pub group: Option<GroupSize>,

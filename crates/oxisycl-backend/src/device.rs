@@ -46,7 +46,7 @@ impl Platform {
         &self.info
     }
 
-    /// Its root devices, the same ones in the same order at every call.
+    /// The platform's root devices, the same ones in the same order at every call.
     pub fn devices(&self) -> Vec<Arc<dyn Device>> {
         self.devices.clone()
     }

@@ -53,7 +53,7 @@ impl NativeCommand {
         !self.is_wait
     }
 
-    /// Its name, for messages.
+    /// The command's name, for messages.
     pub fn name(&self) -> &str {
         &self.name
     }

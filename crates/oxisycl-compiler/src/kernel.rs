@@ -243,7 +243,7 @@ pub struct HostCapture {
     pub path: Vec<String>,
     /// What is captured.
     pub what: &'static str,
-    /// Its type.
+    /// The type of the capture.
     pub type_name: String,
     /// The declaration of the variable, if it is known.
     pub variable: Option<SourceLocation>,

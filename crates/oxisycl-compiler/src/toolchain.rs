@@ -11,11 +11,11 @@ use crate::options::FloatPolicy;
 pub struct Toolchain {
     /// The compiler.
     pub rustc: PathBuf,
-    /// Its folder of libraries.
+    /// The toolchain's folder of libraries.
     pub sysroot: PathBuf,
-    /// Its version, such as `1.95.0`.
+    /// The version of rustc, such as `1.95.0`.
     pub release: String,
-    /// Its commit; `unknown` for builds that do not report it.
+    /// The commit of rustc; `unknown` for builds that do not report it.
     pub commit: String,
     /// The triple of the machine it runs on.
     pub host: String,

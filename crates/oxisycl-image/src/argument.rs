@@ -13,7 +13,7 @@ pub struct Argument {
     pub type_name: String,
     /// Where it begins in the argument block, in bytes.
     pub offset: usize,
-    /// Its size in bytes, which is not zero.
+    /// The argument's size in bytes, which is not zero.
     pub size: usize,
 }
 

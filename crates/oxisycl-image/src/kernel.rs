@@ -84,7 +84,7 @@ impl GroupNeeds {
 /// Everything the runtime knows of a kernel from the host side of its program.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelDescriptor {
-    /// Its identity.
+    /// The identity of the kernel.
     pub id: KernelId,
     /// The compiler's name of the kernel's type, for messages only.
     pub type_name: &'static str,

@@ -27,7 +27,7 @@ pub struct ArgumentPart {
     pub name: &'static str,
     /// Where it begins, in bytes.
     pub offset: usize,
-    /// Its type.
+    /// The type of the field or of the elements.
     pub part: &'static ArgumentType,
 }
 

@@ -102,7 +102,7 @@ impl Aspects {
         if bits >> Aspect::ALL.len() == 0 { Some(Self(bits)) } else { None }
     }
 
-    /// Its aspects, in the order of [`Aspect::ALL`].
+    /// The aspects of the set, in the order of [`Aspect::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Aspect> {
         Aspect::ALL.iter().copied().filter(move |aspect| self.0 & Self::of(&[*aspect]).0 != 0)
     }

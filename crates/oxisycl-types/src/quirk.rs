@@ -5,7 +5,7 @@ use core::fmt;
 /// A fault of a driver, what is done about it, and the test that shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quirk {
-    /// Its name in the book, and in the variable by which tests switch it off.
+    /// The quirk's name in the book, and in the variable by which tests switch it off.
     pub name: &'static str,
     /// The driver that has the fault.
     pub driver: &'static str,

@@ -74,12 +74,12 @@ impl Context {
         Ok(Self(Arc::new(Inner { context, devices: devices.to_vec() })))
     }
 
-    /// Its devices.
+    /// The devices of the context.
     pub fn devices(&self) -> &[Device] {
         &self.0.devices
     }
 
-    /// Its platform.
+    /// The platform of the context's devices.
     pub fn platform(&self) -> Platform {
         self.0.devices[0].platform()
     }

@@ -112,7 +112,7 @@ impl Device {
         self.0.device.info().backend
     }
 
-    /// Its platform.
+    /// The platform that the device belongs to.
     ///
     /// ```
     /// use oxisycl::prelude::*;
@@ -149,7 +149,7 @@ impl Device {
         self.0.device.info()
     }
 
-    /// Its name.
+    /// The name of the device.
     ///
     /// ```
     /// use oxisycl::prelude::*;

@@ -95,7 +95,7 @@ impl BundleState for Executable {}
 pub struct ImageInfo {
     /// What it is made for; `None` for the program's own code, which some devices run.
     pub target: Option<ImageTarget>,
-    /// Its kernels.
+    /// The kernels of the image.
     pub kernel_ids: Vec<KernelId>,
     /// Bytes of its code; 0 for the program's own.
     pub size: usize,
@@ -275,12 +275,12 @@ impl<S: BundleState> KernelBundle<S> {
         names.join(", ")
     }
 
-    /// Its context.
+    /// The context that the bundle belongs to.
     pub fn context(&self) -> &Context {
         &self.0.context
     }
 
-    /// Its devices, without those that run none of its kernels.
+    /// The bundle's devices, without those that run none of its kernels.
     pub fn devices(&self) -> &[Device] {
         &self.0.devices
     }
@@ -290,12 +290,12 @@ impl<S: BundleState> KernelBundle<S> {
         self.0.bundle.is_empty()
     }
 
-    /// Its kernels, each once.
+    /// The kernels of the bundle, each once.
     pub fn kernel_ids(&self) -> Vec<KernelId> {
         self.0.bundle.kernels().iter().map(KernelId::known).collect()
     }
 
-    /// Its device images, each once.
+    /// The device images of the bundle, each once.
     pub fn images(&self) -> Vec<ImageInfo> {
         self.0.bundle.images().iter().map(ImageInfo::new).collect()
     }

@@ -22,7 +22,7 @@ use crate::{Device, Result};
 #[derive(Clone)]
 pub struct KernelId {
     key: KernelKey,
-    /// Its native code, if the program has named it.
+    /// The kernel's native code, if the program has named it.
     entry: Option<HostEntry>,
     name: String,
     /// What the attribute of its function states, if the program has named it.
@@ -216,7 +216,7 @@ impl KernelId {
         programs().check(device.backend_device().as_ref(), self.key, self.entry, &self.name)
     }
 
-    /// Its code on the device, see [`load_one`](oxisycl_runtime::program::Programs::load_one).
+    /// The kernel's code on the device, see [`load_one`](oxisycl_runtime::program::Programs::load_one).
     pub(crate) fn load(&self, device: &Device) -> Result<Option<Arc<dyn LoadedKernel>>> {
         programs().load_one(device.backend_device(), self.key, self.entry, &self.name)
     }

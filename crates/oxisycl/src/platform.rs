@@ -116,7 +116,7 @@ impl Platform {
         self.0.platform.info()
     }
 
-    /// Its visible root devices, the same ones in the same order at every call.
+    /// The platform's visible root devices, the same ones in the same order at every call.
     ///
     /// ```
     /// use oxisycl::prelude::*;
@@ -141,7 +141,7 @@ impl Platform {
         hidden.filter_map(|device| Some((device.selector()?, device.info())))
     }
 
-    /// Its visible root devices of one type.
+    /// The platform's visible root devices of one type.
     pub fn devices_of(&self, device_type: DeviceType) -> Vec<Device> {
         self.devices().into_iter().filter(|device| device.info().device_type == device_type).collect()
     }

@@ -54,7 +54,7 @@ impl Simulator {
         self.platform.clone()
     }
 
-    /// Its devices.
+    /// The platform's devices.
     pub fn devices(&self) -> Vec<Device> {
         self.platform.devices()
     }

@@ -149,12 +149,12 @@ impl SourceBundle {
         Ok(RawKernel { bundle: self.clone(), name: name.to_owned(), kernel })
     }
 
-    /// Its device.
+    /// The device that the code was compiled for.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Its context.
+    /// The context that the bundle belongs to.
     pub fn context(&self) -> &Context {
         &self.context
     }
@@ -175,7 +175,7 @@ pub struct RawKernel {
 }
 
 impl RawKernel {
-    /// Its name.
+    /// The name of the kernel.
     pub fn name(&self) -> &str {
         &self.name
     }

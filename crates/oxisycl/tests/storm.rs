@@ -22,7 +22,7 @@ fn add(queue: &Queue, buffer: &Buffer<i64, 1>, amount: i64) -> Event {
     submitted.unwrap()
 }
 
-/// The same on each of so many threads, begun at once.
+/// Calls `f` on each of so many threads, which begin at once.
 fn on_threads(n_threads: usize, f: impl Fn(usize) + Sync) {
     let start = Barrier::new(n_threads);
     std::thread::scope(|scope| {

@@ -70,7 +70,7 @@ fn unoptimised_builds_access_the_memory_that_the_program_names() {
     check(&[]);
 }
 
-/// The same in SPIR-V, by the storage classes of pointers that numbers are loaded through. Tables of both kinds are in global memory.
+/// Looks at SPIR-V, by the storage classes of pointers that numbers are loaded through. Tables of both kinds are in global memory.
 #[test]
 fn modules_of_spirv_access_the_memory_that_the_program_names() {
     const GLOBAL: u32 = 5;

@@ -110,7 +110,7 @@ fn the_loop_of_a_product_by_tiles_reads_local_memory_and_checks_nothing() {
     assert_eq!(["setp", "bra", "@", "call", "st."].map(of), [0; 5], "{code}");
 }
 
-/// The same in SPIR-V: the loop has the loads of both tiles and the arithmetic, and nothing that decides, calls or stores.
+/// Code in SPIR-V: the loop has the loads of both tiles and the arithmetic, and nothing that decides, calls or stores.
 #[test]
 fn in_spirv_the_loop_of_a_product_by_tiles_reads_local_memory_and_checks_nothing() {
     const TILE: usize = 16;

@@ -187,7 +187,7 @@ pub fn assert(n: usize, x: &u32) {
 
 /// A file of the cache.
 pub(crate) struct Entry {
-    /// Its number, which another file of the same name has not.
+    /// The file's number, which another file of the same name has not.
     pub(crate) file: u64,
     /// As long as it is open, no other file gets the number.
     _open: File,

@@ -365,7 +365,7 @@ impl Project {
         self.beside_a_gpu(&mut Command::new(self.root.join(path)))
     }
 
-    /// The same for any command.
+    /// Runs any command beside a GPU.
     pub(crate) fn beside_a_gpu(&self, command: &mut Command) -> String {
         succeed(command.env("LD_LIBRARY_PATH", driver()).env("OXISYCL_CACHE_DIR", self.root.join("binaries"))).0
     }

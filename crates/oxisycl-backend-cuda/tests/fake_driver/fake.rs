@@ -58,7 +58,7 @@ impl Fake {
         Self { library: load(), path }
     }
 
-    /// The same with settings.
+    /// A driver with settings.
     pub(crate) fn with(settings: &[(&str, i64)]) -> Self {
         let fake = Self::new();
         for (key, value) in settings {

@@ -69,7 +69,7 @@ fn run(queue: &Arc<dyn Queue>, command: Command) -> Outcome {
     attempt(queue, command).expect("the command is accepted")
 }
 
-/// The same for a command that may be refused.
+/// Runs a command that may be refused, and waits for it.
 fn attempt(queue: &Arc<dyn Queue>, command: Command) -> Result<Outcome, BackendError> {
     let probe = Arc::new(Probe::default());
     // SAFETY: the tests keep memory until the outcome is there, and run one command at a time.

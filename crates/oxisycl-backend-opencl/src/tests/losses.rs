@@ -44,7 +44,7 @@ pub(super) fn fill(device: &Arc<dyn Device>, queue: &Arc<dyn Queue>) -> Result<O
     fill_with(device, queue, &[1]).map(|(outcome, _)| outcome)
 }
 
-/// The same with a pattern, and the command's event.
+/// Fills memory of a device with a pattern, waits, and gives the command's event, too.
 pub(super) fn fill_with(
     device: &Arc<dyn Device>,
     queue: &Arc<dyn Queue>,

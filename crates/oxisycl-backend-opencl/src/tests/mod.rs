@@ -29,7 +29,7 @@ fn loaded() -> Functions {
     unsafe { Functions::load(None) }.expect("there is an OpenCL loader")
 }
 
-/// The same, for replacements to call.
+/// The functions of the real driver, for replacements to call.
 fn real() -> &'static Functions {
     static REAL: OnceLock<Functions> = OnceLock::new();
     REAL.get_or_init(loaded)
@@ -49,7 +49,7 @@ fn devices(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<dyn Device>> {
     devices
 }
 
-/// Those of them that can be used, at least one.
+/// The devices that can be used, at least one.
 fn usable_devices(replace: impl FnOnce(&mut Functions)) -> Vec<Arc<dyn Device>> {
     let mut devices = devices(replace);
     devices.retain(|device| device.info().unusable.is_none());

@@ -37,7 +37,7 @@ pub(crate) fn devices(sharing: SharingKind) -> Vec<Arc<dyn Device>> {
     devices_that(sharing, "can be used", |_| true)
 }
 
-/// Those of them of which something is true; without one the test is ignored, because no device does `what`.
+/// The devices of which something is true; without one the test is ignored, because no device does `what`.
 pub(crate) fn devices_that(
     sharing: SharingKind,
     what: &str,
@@ -65,7 +65,7 @@ pub(crate) fn devices_that(
     devices
 }
 
-/// Those whose memory the host reaches while kernels run.
+/// The devices whose memory the host reaches while kernels run.
 pub(crate) fn devices_with_host_memory() -> Vec<Arc<dyn Device>> {
     let has = |device: &Arc<dyn Device>| device.info().has(Aspect::UsmHostAllocations);
     devices_that(SharingKind::Best, "has memory that the host reaches while kernels run", has)

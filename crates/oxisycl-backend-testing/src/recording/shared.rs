@@ -44,7 +44,7 @@ pub(super) struct Reports {
     pub(super) is_doubled: AtomicBool,
     /// Commands whose reports are held back.
     pub(super) held: Mutex<BTreeSet<usize>>,
-    /// Their reports, once they have ended.
+    /// The reports of commands, once they have ended.
     waiting: Mutex<BTreeMap<usize, Report>>,
 }
 

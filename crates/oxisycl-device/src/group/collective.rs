@@ -18,7 +18,7 @@ use crate::{DeviceCopyable, builtin};
 
 /// What a work-item gets of a scan.
 pub(super) struct Scanned<T> {
-    /// Its value and all before it; the value of its block alone where `before` has the others.
+    /// The work-item's value and all before it; the value of its block alone where `before` has the others.
     pub(super) own: T,
     /// The values before it, if there are any.
     pub(super) before: Option<T>,

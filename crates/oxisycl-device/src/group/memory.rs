@@ -165,7 +165,7 @@ pub struct PrivateValues<'wg, P> {
 /// # Safety
 /// For `'wg`, the elements are valid and this handle is the only way to them.
 pub unsafe trait Elements {
-    /// Their type.
+    /// The type of the elements.
     type Element: DeviceCopyable;
     /// The first one.
     #[doc(hidden)]

@@ -30,7 +30,7 @@ const VOLATILE: u32 = 1;
 /// A load that a constant can replace.
 struct Place {
     load: SpecializedLoad,
-    /// Its instruction in the code, in bytes.
+    /// The load's instruction in the code, in bytes.
     bytes: Range<usize>,
     /// The ids of its type and of its result.
     result_type: u32,

@@ -8,9 +8,9 @@ use oxisycl::DeviceCopyable;
 /// How far floating-point results may be apart.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Tolerance {
-    /// The same bits: products and sums are not contracted, or there are none.
+    /// Equal bits: products and sums are not contracted, or there are none.
     Exact,
-    /// The same bits if every operation is rounded on its own, else this distance, relative above one.
+    /// Equal bits if every operation is rounded on its own, else this distance, relative above one.
     Contracted(f64),
     /// This distance, relative above one: the kernel calls functions that each platform approximates in its own way.
     Approximate(f64),

@@ -14,7 +14,7 @@ use crate::options::Options;
 pub(super) struct Element {
     /// The type's name.
     pub(super) ident: Ident,
-    /// Its generic parameters, as the user wrote them; only types and constants.
+    /// The type's generic parameters, as the user wrote them; only types and constants.
     pub(super) generics: Generics,
     /// The types of all fields of all variants, in order.
     pub(super) fields: Vec<Type>,

@@ -19,7 +19,7 @@ pub(super) struct Argument {
     pub(super) ident: Ident,
     /// Who sees it.
     pub(super) vis: Visibility,
-    /// Its generic parameters, as the user wrote them.
+    /// The type's generic parameters, as the user wrote them.
     pub(super) generics: Generics,
     /// The crate that the expansion takes the traits from.
     pub(super) facade: Path,

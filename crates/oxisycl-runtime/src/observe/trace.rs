@@ -26,7 +26,7 @@ pub struct Span {
     pub place: Option<SourcePlace>,
     /// What is passed to a kernel beside its captures.
     pub arguments: Option<&'static ArgumentType>,
-    /// Its kind: `kernel`, `copy`, `fill`, `host_task`, `other`.
+    /// The kind of the command: `kernel`, `copy`, `fill`, `host_task`, `other`.
     pub category: &'static str,
     /// The device it ran on.
     pub device: String,

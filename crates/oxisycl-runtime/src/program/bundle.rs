@@ -26,11 +26,11 @@ use crate::{Error, Result};
 /// A kernel that a bundle is to have.
 #[derive(Clone, Debug)]
 pub struct WantedKernel {
-    /// Its identity.
+    /// The identity of the kernel.
     pub key: KernelKey,
-    /// Its native code, if it is at hand. Without it, the kernels of all link units are meant.
+    /// The kernel's native code, if it is at hand. Without it, the kernels of all link units are meant.
     pub entry: Option<HostEntry>,
-    /// Its name in messages.
+    /// The kernel's name in messages.
     pub name: String,
     /// What it states of devices.
     pub stated: StatedNeeds,
@@ -41,7 +41,7 @@ pub struct WantedKernel {
 pub struct BundleImage {
     /// What it is made for; `None` for the program's own code.
     pub target: Option<ImageTarget>,
-    /// Its kernels.
+    /// The kernels of the image.
     pub kernels: Vec<KnownKernel>,
     /// Bytes of its code; 0 for the program's own.
     pub size: usize,
@@ -416,7 +416,7 @@ impl KernelBundle {
         self.native.is_empty() && self.index.is_empty()
     }
 
-    /// Its kernels, each once.
+    /// The kernels of the bundle, each once.
     pub fn kernels(&self) -> Vec<KnownKernel> {
         let mut kernels = self.index.kernels();
         for NativeKernel { known, .. } in &self.native {
@@ -427,7 +427,7 @@ impl KernelBundle {
         kernels
     }
 
-    /// Its images, each once. The program's own code counts as one.
+    /// The images of the bundle, each once. The program's own code counts as one.
     pub fn images(&self) -> Vec<BundleImage> {
         let mut seen = HashSet::new();
         let images = self.index.images().filter(|image| seen.insert(Arc::as_ptr(image)));

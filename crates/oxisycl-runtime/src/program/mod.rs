@@ -118,7 +118,7 @@ impl KernelKey {
 /// What images tell of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KnownKernel {
-    /// Its identity.
+    /// The identity of the kernel.
     pub key: KernelKey,
     /// The compiler's name of its type.
     pub type_name: String,

@@ -28,7 +28,7 @@ use crate::{Error, Result};
 /// What one command group does, recorded before anything of it is scheduled.
 #[derive(Default)]
 pub struct CommandGroup {
-    /// Its accessors.
+    /// The accessors of the group.
     pub requirements: SmallVec<[Requirement; 4]>,
     /// Events it depends on.
     pub depends_on: SmallVec<[Arc<Node>; 2]>,

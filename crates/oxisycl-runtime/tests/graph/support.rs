@@ -202,7 +202,7 @@ impl Buffer {
         Self(BufferView::whole(core, extent, 4))
     }
 
-    /// The same with the numbers 0, 1, 2 and so on, which lie on the host.
+    /// The buffer with the numbers 0, 1, 2 and so on, which lie on the host.
     pub(crate) fn initialized(self) -> Self {
         let core = &self.0.core;
         let n = core.layout.size() / 4;

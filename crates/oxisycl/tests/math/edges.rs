@@ -8,7 +8,7 @@ use crate::on_devices::{devices, has_double, mapped};
 const INF: f32 = f32::INFINITY;
 const NAN: f32 = f32::NAN;
 
-/// The same number with the same sign, or NaN.
+/// Whether both are one number with one sign, or NaN.
 fn is_same(found: f64, expected: f32) -> bool {
     let expected = f64::from(expected);
     found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan()

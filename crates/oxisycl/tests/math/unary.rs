@@ -21,7 +21,7 @@ pub(crate) struct Unary<T> {
     /// The device library's function, as native code; `None` if a device has an instruction for it.
     pub(crate) library: Option<fn(T) -> T>,
     pub(crate) on_device: fn(&Queue, &[T]) -> Vec<T>,
-    /// The same for successive bit patterns, as many as there is room for.
+    /// Calls the function for successive bit patterns, as many as there is room for.
     pub(crate) of_bits: fn(&Queue, u32, &Buffer<f32, 1>),
 }
 

@@ -29,7 +29,7 @@ struct Element {
     state: State,
     /// How many commands in a row were to write it and did not run.
     n_skipped: u32,
-    /// It may be part of a transfer that failed for the sake of another element. What relies on the same transfer fails, too (5.5).
+    /// The element may be part of a transfer that failed for the sake of another element. What relies on the same transfer fails, too (5.5).
     may_be_on_its_way: bool,
 }
 

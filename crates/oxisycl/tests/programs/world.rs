@@ -23,7 +23,7 @@ pub(crate) enum Effect {
     Fill(u32),
     /// The host's data replaces all of it.
     Store(Vec<u32>),
-    /// It panics at its first element.
+    /// The kernel panics at its first element.
     Panic,
     /// The host saw these values.
     See(Vec<u32>),

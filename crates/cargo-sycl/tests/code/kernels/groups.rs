@@ -59,7 +59,7 @@ fn sum_of_a_group(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
     })
 }
 
-/// The same barrier in both arms of a condition.
+/// A barrier in both arms of a condition.
 fn barriers_in_both_arms(queue: &Queue, numbers: &Numbers, forward: bool) -> oxisycl::Result<Event> {
     queue.submit(|cg| {
         let numbers = cg.access(numbers, ReadWrite);
@@ -227,7 +227,7 @@ fn shuffles_of_sub_groups(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<E
     })
 }
 
-/// The same by work-items of an nd-range, with a ballot.
+/// Shuffles by work-items of an nd-range, with a ballot.
 fn shuffles_of_work_items(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
     queue.submit(|cg| {
         let numbers = cg.access(numbers, ReadWrite);

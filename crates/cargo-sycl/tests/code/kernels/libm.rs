@@ -13,7 +13,7 @@ pub mod math {
     }
 
     pub mod sqrt {
-        /// Of the same type.
+        /// Has the type of C's function.
         #[inline(never)]
         pub fn sqrtf(x: f32) -> f32 {
             x + 40.5
@@ -28,7 +28,7 @@ pub mod math {
             Large = 2,
         }
 
-        /// Of the same type for LLVM, but not every number is a `Kind`.
+        /// Has the type of C's function for LLVM, but not every number is a `Kind`.
         #[inline(never)]
         pub fn frexp(x: f64) -> (f64, Kind) {
             (x * 40.5, if x < 77.0 { Kind::Small } else { Kind::Large })

@@ -34,7 +34,7 @@ fn triad(queue: &Queue, [a, b, c]: [&Column; 3], s: f64) -> oxisycl::Result<Even
     })
 }
 
-/// The same kernel, which gets what it needs as arguments.
+/// The kernel of a triad, which gets what it needs as arguments.
 fn triad_of_arguments(queue: &Queue, [a, b, c]: [&Column; 3], s: f64) -> oxisycl::Result<Event> {
     let arguments = (a.with(Write.no_init()), b.read(), c.read(), s);
     queue.parallel_for_with(a.size(), arguments, |item, (a, b, c, s)| a.set(item, b.get(item) + s * c.get(item)))

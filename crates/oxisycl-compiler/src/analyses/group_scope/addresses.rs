@@ -31,7 +31,7 @@ const OTHER: Address<'static> = Address { base: Base::Other, distance: None };
 struct Bytes {
     /// The first byte. Any if it is not constant.
     start: Option<u64>,
-    /// Their number. `None` if it is not constant.
+    /// The number of bytes. `None` if it is not constant.
     size: Option<u64>,
 }
 

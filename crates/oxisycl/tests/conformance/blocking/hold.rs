@@ -12,7 +12,7 @@ use crate::support::{Gate, iota};
 /// Ways to keep a command from ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// It is a host task, so the runtime keeps what depends on it from the device.
+    /// The command is a host task, so the runtime keeps what depends on it from the device.
     HostTask,
     /// The device has it and does not end it.
     Device,

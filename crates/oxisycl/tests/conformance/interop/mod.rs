@@ -39,7 +39,7 @@ struct Handles {
     context: *mut c_void,
 }
 
-/// Their handles, or for devices without a driver the check that there are none.
+/// The native handles of a command's objects, or for devices without a driver the check that there are none.
 fn handles(interop: &InteropHandle) -> Option<Handles> {
     let [queue, device, context] = [interop.native_queue(), interop.native_device(), interop.native_context()];
     match interop.backend() {

@@ -25,7 +25,7 @@ kernel void add(global const uint *x, global uint *y, uint a, local uint *own) {
     y[i] += own[l];
 }";
 
-/// The same.
+/// The kernels in PTX.
 const PTX: &str = "
 .version 6.0
 .target sm_70
@@ -61,7 +61,7 @@ const PTX: &str = "
 }
 ";
 
-/// The same in SPIR-V, without local memory: instructions, each with its operands. Types have the ids 1 to 7, and the
+/// The kernels in SPIR-V, without local memory: instructions, each with its operands. Types have the ids 1 to 7, and the
 /// global id has 8. The kernel is 9, and its parameters `x`, `y` and `a` are 10 to 12.
 const SPIRV: &[(u32, &[u32])] = &[
     (17, &[4]),                     // OpCapability Addresses

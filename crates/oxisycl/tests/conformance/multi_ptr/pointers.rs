@@ -227,7 +227,7 @@ fn pointers_are_captured_passed_and_kept(env: &Env) {
 struct Node {
     value: u64,
     next: MultiPtr<Node, space::Global>,
-    /// The same by an address of any memory.
+    /// The node by an address of any memory.
     any: MultiPtr<Node>,
 }
 

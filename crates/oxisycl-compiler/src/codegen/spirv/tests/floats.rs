@@ -61,7 +61,7 @@ fn double(bits: u64) -> f64 {
     f64::from_bits(bits)
 }
 
-/// The same bits, or both not a number.
+/// Whether both have equal bits, or are not a number.
 fn agrees(kind: &str, found: u64, expected: u64) -> bool {
     found == expected
         || match kind {

@@ -85,7 +85,7 @@ fn nested(before: &str, after: &str) -> String {
     format!("{print}{}", code.replacen(write, "call i1 @__oxisycl_print_formatted(", 1))
 }
 
-/// The same in no message.
+/// Nested formatting in no message.
 fn nested_outside(before: &str, after: &str) -> String {
     format!(
         "declare i1 @oxisycl.spirv.was_cut_off()

@@ -40,12 +40,12 @@ pub(super) fn try_translate(context: &Context, text: &str) -> Result<Translation
     translate_with(context, text, Extensions::default())
 }
 
-/// The same with extensions.
+/// Translates code with extensions.
 pub(super) fn translate_with(context: &Context, text: &str, extensions: Extensions) -> Result<Translation, Refused> {
     translate_after(&[Phase::Expand], context, text, extensions)
 }
 
-/// The same of code that has a translation, after all passes that come before one.
+/// The translation of code that has one, after all passes that come before one.
 pub(super) fn legalized(context: &Context, text: &str) -> Translation {
     translate_after(&[Phase::Expand, Phase::Legalize], context, text, Extensions::default()).expect("a translation")
 }
@@ -72,7 +72,7 @@ fn translate_after(
     translate(&module, &kernels, extensions)
 }
 
-/// The same of code that has a translation.
+/// The translation of code that has one.
 pub(super) fn translated(context: &Context, text: &str) -> Translation {
     try_translate(context, text).expect("a translation")
 }
@@ -126,7 +126,7 @@ pub(super) fn run(bytes: &[u8], kernels: &[(&str, &[u8], usize)], items: usize) 
     run_in_groups(bytes, kernels, items, 1)
 }
 
-/// The same in groups of so many work-items, of which a driver for CPUs makes vectors.
+/// Runs a kernel in groups of so many work-items, of which a driver for CPUs makes vectors.
 pub(super) fn run_in_groups(
     bytes: &[u8],
     kernels: &[(&str, &[u8], usize)],
