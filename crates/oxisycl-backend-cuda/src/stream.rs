@@ -240,6 +240,8 @@ pub(crate) fn fence(lane: &CudaLane, position: Position) -> Result<Option<RawEve
 }
 
 /// A new event that happens when the task at `position` is finished, or later. `None` if the task is finished. The context is current.
+///
+/// Held kernels are launched if the task is one of them. Batching stays on: who has the event can put nothing on this stream with it.
 pub(crate) fn event_behind(lane: &CudaLane, position: Position) -> Result<Option<RawEvent>, DriverError> {
     let mut ring = lane.lock_ring();
     if position > last_issued(&ring) {
