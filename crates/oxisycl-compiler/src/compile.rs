@@ -110,14 +110,9 @@ pub fn compile_with<'p>(
     let contexts: Vec<Context> = prelinked.iter().map(|_| Context::new()).collect();
     let is_separate = isolation.is_separate();
     let opened = prelink::open(&prelinked, &contexts, is_separate)?;
-    let fault = request.options.fault.as_ref();
     isolation.announce("kernel");
     let results = isolation.run(wanted.len(), &mut |job| {
         let Wanted { described, target_idx, target } = wanted[job];
-        if fault.is_some_and(|fault| described.kernel.type_name.contains(fault)) {
-            eprintln!("LLVM ERROR: a test asked for this");
-            std::process::abort();
-        }
         let image_target = &request.targets[target_idx];
         let folder = |dump: &PathBuf| dump.join(image_target.to_string()).join(&described.kernel.symbol);
         let instruments = Instruments::new(request.options.dump.as_ref().map(folder));

@@ -40,6 +40,4 @@ pub struct Options {
     /// Whether captured addresses of the host, in kernels that the final crate describes, are [an error](crate::CompileError::HostCaptures).
     /// Otherwise such kernels are ones that no target can run.
     pub refuses_host_captures: bool,
-    /// For tests of crashes: a kernel whose name contains this text ends the process, as LLVM does on fatal errors.
-    pub fault: Option<String>,
 }
