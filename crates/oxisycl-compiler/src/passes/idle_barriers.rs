@@ -179,6 +179,7 @@ mod tests {
             "declare void @{}(i32) convergent
             declare i1 @{}(i32, i32) convergent
             declare void @unknown()
+            @tile = internal addrspace(3) global i32 undef
             define void @k(ptr %captures, i1 %c) {{
                 %own = alloca [8 x i32]
                 %global = load ptr, ptr %captures
@@ -219,6 +220,27 @@ mod tests {
         // From one turn of a loop to the next.
         let turns = format!("br label %a\na:\nbarrier\n{READ}\n{WRITE}\nbr i1 %c, label %a, label %b\nb:");
         assert_eq!(left(&turns), [0]);
+    }
+
+    /// An atomic access counts whatever its address: of what was borrowed, of a tile, and even of what no other access changes.
+    #[test]
+    fn what_orders_atomic_accesses_stays() {
+        for pointer in ["ptr %global", "ptr addrspacecast (ptr addrspace(3) @tile to ptr)", "ptr %captures", "ptr %own"]
+        {
+            let accesses = [
+                format!("%a = atomicrmw add {pointer}, i32 1 monotonic"),
+                format!("%a = load atomic i32, {pointer} monotonic, align 4"),
+                format!("store atomic i32 1, {pointer} monotonic, align 4"),
+                format!("%a = cmpxchg {pointer}, i32 0, i32 1 monotonic monotonic"),
+            ];
+            for access in accesses {
+                assert_eq!(left(&format!("{WRITE}\nbarrier\n{access}")), [0], "{access}");
+                assert_eq!(left(&format!("{access}\nbarrier\n{READ}")), [0], "{access}");
+                // Nothing before or behind it.
+                assert_eq!(left(&format!("{access}\nbarrier")), [], "{access}");
+                assert_eq!(left(&format!("barrier\n{access}")), [], "{access}");
+            }
+        }
     }
 
     #[test]

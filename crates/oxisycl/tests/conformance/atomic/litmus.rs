@@ -351,7 +351,7 @@ fn readers_agree_on_the_order_of_writers(env: &Env) {
 
 /// IRIW in local memory, with loads in sequential consistency and with fences.
 fn readers_of_a_group_agree_on_the_order_of_writers(env: &Env) {
-    const GROUPS: usize = 1 << 14;
+    const GROUPS: usize = 1 << 15;
     const QUADS: usize = 32;
     let forbidden = Buffer::from_vec(vec![0u32; 3]).unwrap();
     let kernel = env.queue().submit(|cg| {

@@ -26,7 +26,7 @@ tests![
 ];
 
 /// A panic ends its command within that time, once the driver has compiled the kernel.
-const LIMIT: Duration = Duration::from_secs(1);
+pub(crate) const LIMIT: Duration = Duration::from_secs(1);
 const GROUPS: usize = 4;
 /// Two sub-groups and a part of a third one.
 const N: usize = 80;
