@@ -24,7 +24,7 @@ pub trait Operator<T>: Copy + Send + Sync {
     fn combine(&self, first: T, second: T) -> T;
 }
 
-/// An operator that has a value which changes no other.
+/// An operator that has a value which changes no other. By [`And`] and [`Or`] it changes none of 0 and 1, and makes 1 of other numbers.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no known identity for values of `{T}`",
     note = "the operators of `oxisycl::operator` have one for numbers; pass the first value for any other"
@@ -69,11 +69,14 @@ pub struct BitOr;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct BitXor;
 
-/// Whether both hold.
+/// Whether both hold: of numbers, 1 if neither is 0, and else 0.
+///
+/// A number that an algorithm combines with no other stays what it is, such as the only one of a group. `bool` has fewer values than bit
+/// patterns, so algorithms and reductions take numbers instead, or votes such as [`Group::all`](crate::group::Group::all).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct And;
 
-/// Whether one of both holds.
+/// Whether one of both holds: of numbers, 0 if both are 0, and else 1. What [`And`] says of numbers and `bool` holds here, too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Or;
 
@@ -108,6 +111,8 @@ macro_rules! integers {
         operator! { BitAnd for $t: |a, b| a & b, || !0 }
         operator! { BitOr for $t: |a, b| a | b, || 0 }
         operator! { BitXor for $t: |a, b| a ^ b, || 0 }
+        operator! { And for $t: |a, b| <$t>::from(a != 0 && b != 0), || 1 }
+        operator! { Or for $t: |a, b| <$t>::from(a != 0 || b != 0), || 0 }
     )* };
 }
 

@@ -1,7 +1,7 @@
 //! Algorithms over all work-items of a group: reductions, scans, votes and broadcasts.
 
 use oxisycl::group::{Fixed1, Fixed2, Local, Private};
-use oxisycl::operator::{Identity, Max, Min, Operator, Sum};
+use oxisycl::operator::{And, BitAnd, BitOr, Identity, Max, Min, Operator, Or, Sum};
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
@@ -19,6 +19,8 @@ tests![
     values_of_f32,
     values_of_f64,
     values_of_a_users_type,
+    bits_are_combined,
+    integers_are_true_or_false,
     operands_keep_their_order,
     groups_of_the_devices_largest_size,
     groups_of_two_and_three_dimensions_follow_their_linear_ids,
@@ -162,6 +164,25 @@ fn values_of_a_users_type(env: &Env) {
     let own = |a: Line, b: Line| Line { slope: a.slope ^ b.slope, offset: b.offset, n: a.n.wrapping_add(b.n) };
     let value = |i: usize| Line { slope: i as i32 * 7 + 3, offset: i as i32 * 13 - 5, n: 1 };
     check(env, value, After, own, bits);
+}
+
+fn bits_are_combined(env: &Env) {
+    // The own operators are those with the operands exchanged.
+    check(env, |i| !(1u64 << (i % 61)), BitAnd, |a: u64, b: u64| b & a, u128::from);
+    check(env, |i| 1i16 << (i / 5 % 13), BitOr, |a: i16, b: i16| b | a, |x| x as u128);
+}
+
+/// A value that is combined with no other stays what it is, so those of first work-items are not all 0 or 1.
+fn integers_are_true_or_false(env: &Env) {
+    // True up to some place in the second group of those with 33 work-items, and in the first ones of larger groups.
+    check(env, |i| if i == 50 { 0 } else { [2u8, 4][i % 2] }, And, |a: u8, b: u8| u8::from(a * b != 0), u128::from);
+    check(
+        env,
+        |i| if i < 40 { 0 } else { [2i32, 4][i % 2] },
+        Or,
+        |a: i32, b: i32| i32::from(a + b != 0),
+        |x| x as u128,
+    );
 }
 
 fn operands_keep_their_order(env: &Env) {

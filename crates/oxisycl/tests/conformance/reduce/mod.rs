@@ -2,7 +2,7 @@
 
 pub(crate) mod forms;
 
-use oxisycl::operator::{BitXor, Identity, Max, Min, Product, Sum};
+use oxisycl::operator::{And, BitAnd, BitOr, BitXor, Identity, Max, Min, Or, Product, Sum};
 use oxisycl::prelude::*;
 use oxisycl::reduction::{TILE, reduction, reduction_without_identity};
 
@@ -11,6 +11,8 @@ use crate::support::{Random, counted, update};
 
 tests![
     numbers_of_each_type_are_summed,
+    bits_of_each_type_are_combined,
+    integers_of_each_type_are_true_or_false,
     sums_of_floats_have_the_bits_of_the_tree,
     fifty_random_sums_of_floats_have_the_bits_of_the_tree,
     the_same_sum_has_the_same_bits_each_time,
@@ -78,6 +80,44 @@ fn numbers_of_each_type_are_summed(env: &Env) {
     let values: Vec<i32> = (0..40_000).map(|i: i32| i.wrapping_mul(77_777) ^ -5).collect();
     assert_eq!(reduced(env, &values, Min), values.iter().copied().min().unwrap());
     assert_eq!(reduced(env, &values, BitXor), values.iter().fold(0, |a, b| a ^ b));
+}
+
+fn bits_of_each_type_are_combined(env: &Env) {
+    macro_rules! check {
+        ($($t:ty)*) => { $(
+            for size in [1, 100, 5000, 40_000] {
+                // Some bits are those of all values, and some those of none.
+                let bits = |i: usize| (i as $t).wrapping_mul(77) & !0x12 | 0x21;
+                let values: Vec<$t> = (0..size).map(bits).collect();
+                let (all, any) = (values.iter().fold(!0, |a, b| a & b), values.iter().fold(0, |a, b| a | b));
+                let found = (reduced(env, &values, BitAnd), reduced(env, &values, BitOr));
+                assert_eq!(found, (all, any), "{size} values of {}", stringify!($t));
+                assert!(all & 0x33 == 0x21 && any & 0x33 == 0x21);
+            }
+        )* };
+    }
+    check! { u8 i8 u16 i16 u32 i32 u64 i64 }
+}
+
+fn integers_of_each_type_are_true_or_false(env: &Env) {
+    macro_rules! check {
+        ($($t:ty)*) => { $(
+            for size in [1, 100, 5000, 40_000] {
+                // No bit is in all values that are true, and none of them is 1.
+                let truth = |i: usize| [2, 4, 8][i % 3];
+                let all_but = |one: usize| -> Vec<$t> { (0..size).map(|i| if i == one { 0 } else { truth(i) }).collect() };
+                let only = |one: usize| -> Vec<$t> { (0..size).map(|i| if i == one { truth(i) } else { 0 }).collect() };
+                let name = stringify!($t);
+                assert_eq!(reduced(env, &all_but(size), And), 1, "all of {size} values of {name}");
+                assert_eq!(reduced(env, &only(size), Or), 0, "none of {size} values of {name}");
+                for one in [0, size / 2, size - 1] {
+                    assert_eq!(reduced(env, &all_but(one), And), 0, "all but {one} of {size} of {name}");
+                    assert_eq!(reduced(env, &only(one), Or), 1, "{one} of {size} of {name}");
+                }
+            }
+        )* };
+    }
+    check! { u8 i8 u16 i16 u32 i32 u64 i64 }
 }
 
 fn sums_of_floats_have_the_bits_of_the_tree(env: &Env) {
