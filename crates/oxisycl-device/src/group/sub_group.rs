@@ -150,6 +150,16 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>, const W: usize> SubGroups<'_, '
         self.exclusive(values, &operator, |before| before.map_or(first, |before| operator.combine(first, before)));
     }
 
+    /// Gives each work-item the values of its sub-group before its own, and bytes of zero to the first one.
+    #[inline(always)]
+    pub(super) fn before<T, O>(&mut self, values: &mut PrivateValues<'_, T>, operator: &O)
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T>,
+    {
+        self.exclusive(values, operator, |before| before.unwrap_or_else(T::zeroed));
+    }
+
     #[inline(always)]
     fn exclusive<T, O>(&mut self, values: &mut PrivateValues<'_, T>, operator: &O, finish: impl Fn(Option<T>) -> T)
     where

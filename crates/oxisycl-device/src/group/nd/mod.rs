@@ -29,6 +29,7 @@ mod copies;
 mod joint;
 mod launch;
 mod local;
+mod sub_group;
 mod sub_group_joint;
 
 use core::fmt;
@@ -36,12 +37,13 @@ use core::panic::Location;
 
 use oxisycl_types::{HostGroup, HostPlace, HostTurn, Id, NdRange, Range};
 
-pub use algorithms::{NdGroup, SubGroup};
+pub use algorithms::NdGroup;
 pub use copies::GroupCopy;
 #[doc(hidden)]
 pub use launch::{ByItem, ByItemWith};
 pub use launch::{NdExtent, NdKernel};
 pub use local::{LocalAccessor, NdArguments};
+pub use sub_group::SubGroup;
 
 use super::scope::Group;
 use super::shape::Shape;

@@ -188,7 +188,7 @@ fn sub_groups<const W: usize>(env: &Env) {
     for size in [1, 31, 33, 100, 256] {
         let values: Vec<u64> = (0..2 * size as u64).map(|i| i * i + 1).collect();
         let input = Buffer::from_vec(values.clone()).unwrap();
-        let output = Buffer::from_vec(vec![[0u64; 11]; 2 * size]).unwrap();
+        let output = Buffer::from_vec(vec![[0u64; 12]; 2 * size]).unwrap();
         let submitted = env.queue().submit(|cg| {
             let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
             let range = NdRange::new(Range::new([2 * size]), Range::new([size]));
@@ -201,6 +201,8 @@ fn sub_groups<const W: usize>(env: &Env) {
                     sub_group.reduce(own, own_operator),
                     sub_group.inclusive_scan(own, own_operator),
                     sub_group.exclusive_scan(own, Sum),
+                    // Each sub-group begins with another value.
+                    sub_group.exclusive_scan_from(own, 10 * sub_group.id() as u64, own_operator),
                     sub_group.shift_left(own, 3),
                     sub_group.shift_right(own, 1),
                     sub_group.permute_by_xor(own, 5),
@@ -233,13 +235,14 @@ fn sub_groups<const W: usize>(env: &Env) {
                 let bits = |f: &dyn Fn(u64) -> bool| {
                     values.iter().enumerate().fold(0u64, |bits, (lane, value)| bits | u64::from(f(*value)) << lane)
                 };
-                let all = u64::from(values.iter().all(|value| *value > 1));
+                let (all, row) = (u64::from(values.iter().all(|value| *value > 1)), 10 * number as u64);
                 for (lane, &value) in values.iter().enumerate() {
                     let from = |lane: usize| values.get(lane).copied().unwrap_or(value);
                     let expected = [
                         of_own[values.len() - 1],
                         of_own[lane],
                         if lane == 0 { 0 } else { of_sum[lane - 1] },
+                        if lane == 0 { row } else { own_operator(row, of_own[lane - 1]) },
                         from(lane + 3),
                         from(lane.wrapping_sub(1)),
                         from(lane ^ 5),

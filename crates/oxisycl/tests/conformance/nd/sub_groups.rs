@@ -23,7 +23,7 @@ tests![
 const SIZES: [usize; 4] = [1, 33, 64, 100];
 
 /// What a work-item gets by each of the algorithms.
-type Results<T> = [T; 8];
+type Results<T> = [T; 9];
 
 /// Runs the algorithms over sub-groups of 32 and of 16 work-items, in groups of each size. Results are those of the model, bit by bit.
 #[track_caller]
@@ -36,7 +36,7 @@ where
     for size in SIZES {
         let values: Vec<T> = (0..2 * size).map(T::at).collect();
         let input = Buffer::from_vec(values.clone()).unwrap();
-        let output = Buffer::from_vec(vec![[T::default(); 8]; 2 * size]).unwrap();
+        let output = Buffer::from_vec(vec![[T::default(); 9]; 2 * size]).unwrap();
         for half in [0, 1] {
             let submitted = env.queue().submit(|cg| {
                 let (input, output) = (cg.access(&input, Read), cg.access(&output, ReadWrite));
@@ -55,8 +55,8 @@ where
                         let [a, b, c] = combined;
                         let selected = of_32.select(value, lane * 7 % 37);
                         output.update(item.global(), |[_, _, _, _, rest @ ..]: Results<T>| {
-                            let [d, e, f, g] = rest;
-                            [a, b, c, selected, d, e, f, g]
+                            let [d, e, f, g, h] = rest;
+                            [a, b, c, selected, d, e, f, g, h]
                         });
                     }),
                     _ => cg.parallel_for_nd_range(range, (), move |mut item, ()| {
@@ -68,10 +68,11 @@ where
                             of_16.shift_right(value, 1),
                             of_16.permute_by_xor(value, 5),
                             of_16.broadcast(value, 2),
+                            of_16.exclusive_scan_from(value, T::FIRST, own),
                         ];
                         output.update(item.global(), |[a, b, c, d, ..]: Results<T>| {
-                            let [e, f, g, h] = moved;
-                            [a, b, c, d, e, f, g, h]
+                            let [e, f, g, h, i] = moved;
+                            [a, b, c, d, e, f, g, h, i]
                         });
                     }),
                 }
@@ -87,6 +88,7 @@ where
             (16, Operation::From(|lane, _| lane.wrapping_sub(1))),
             (16, Operation::From(|lane, _| lane ^ 5)),
             (16, Operation::From(|_, _| 2)),
+            (16, Operation::ExclusiveScanFrom),
         ];
         check_operations(operations, (&values, size), (own, T::FIRST), &output.to_vec().unwrap());
     }
