@@ -9,11 +9,11 @@ use oxisycl::prelude::*;
 use oxisycl::{Range, Result};
 
 use crate::random::Random;
-use crate::{BODIES, Body, Measured, best_of, bodies};
+use crate::{BODIES, Body, Measured, best_of, bodies, check_forces};
 
 /// Rows and columns of the matrices.
 const N: usize = 4096;
-/// Elements and bodies that are checked.
+/// Elements that are checked, and ten times the bodies.
 const PLACES: usize = 200;
 /// Bytes of a histogram.
 const BYTES: usize = 1 << 28;
@@ -113,28 +113,12 @@ impl Matrices {
 
 /// Interactions in 10^9 per second.
 fn nbody(queue: &Queue, random: &mut Random) -> Result<f64> {
-    let start = bodies();
+    let start = bodies(random);
     let (bodies, forces) = (Buffer::from_slice(&start)?, Buffer::from_slice(&start)?);
     let mut best = f64::INFINITY;
     for run in [attract::<128>, attract::<256>, attract::<512>] {
         best = best.min(best_of(10, || run(queue, &bodies, &forces))?);
-        let found = forces.to_vec()?;
-        for _ in 0..PLACES / 10 {
-            let i = random.below(BODIES);
-            let own = start[i];
-            let (mut expected, mut size) = (0.0f64, 0.0f64);
-            for other in &start {
-                let d = [other.x - own.x, other.y - own.y, other.z - own.z].map(f64::from);
-                let distance = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + 1e-6;
-                let force = d[0] / (distance * distance.sqrt());
-                expected += force;
-                size += force.abs();
-            }
-            // What a sum of so many numbers may lose: one body may be so near that others are lost beside it.
-            let bound = size * BODIES as f64 * f64::from(f32::EPSILON) / 2.0;
-            let error = (f64::from(found[i].x) - expected).abs();
-            assert!(error < bound, "body {i}: {} on the device, {expected} in plain Rust", found[i].x);
-        }
+        check_forces(&start, &forces.to_vec()?, PLACES / 10, random);
     }
     Ok((BODIES * BODIES) as f64 / best / 1e9)
 }

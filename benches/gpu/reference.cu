@@ -77,10 +77,11 @@ __global__ void nbody(const float4 *bodies, float4 *forces, int n) {
     }
     forces[i] = make_float4(x, y, z, 0);
 }
-__global__ void nbody_places(float4 *bodies, int n) {
+// Places in a cube.
+__global__ void any_bodies(float4 *bodies, int n, uint64_t seed) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    auto place = [](long i) { return float(i * 7919 % 1000) * 0.001f; };
-    if (i < n) bodies[i] = make_float4(place(i), place(i + 1), place(i + 2), 1);
+    auto place = [=](int axis) { return float(mixed(seed + 3 * uint64_t(i) + axis) >> 40) / float(1 << 23) - 1; };
+    if (i < n) bodies[i] = make_float4(place(0), place(1), place(2), 1);
 }
 // Tiles of as many bodies as a block has threads in shared memory.
 template <int THREADS> __global__ void nbody_local(const float4 *bodies, float4 *forces, int n) {
@@ -386,7 +387,7 @@ int main(int argc, char **argv) {
     float4 *bodies, *forces;
     CHECK(cudaMalloc(&bodies, BODIES * sizeof(float4)));
     CHECK(cudaMalloc(&forces, BODIES * sizeof(float4)));
-    CHECK(cudaMemset(bodies, 0, BODIES * sizeof(float4)));
+    any_bodies<<<BODIES / 256, 256>>>(bodies, BODIES, seed);
     figure("gpu.nbody", [&] {
         double t = best_block(10, [&](int k) { nbody<<<(BODIES + k - 1) / k, k>>>(bodies, forces, BODIES); });
         return double(BODIES) * BODIES / t / 1e9;
@@ -412,7 +413,6 @@ int main(int argc, char **argv) {
         for (float *matrix : matrices) CHECK(cudaFree(matrix));
     }
     figure("gpu.nbody.local", [&] {
-        nbody_places<<<BODIES / 256, 256>>>(bodies, BODIES);
         auto time = [&](auto kernel, int threads) {
             auto run = [&] { kernel<<<BODIES / threads, threads>>>(bodies, forces, BODIES); };
             best_of(1, run);
