@@ -134,7 +134,7 @@ fn a_dropped_copy_keeps_its_memory_until_the_end(env: &Env) {
 }
 
 /// Runs a future to its end on this thread.
-fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(std::thread::Thread);
     impl std::task::Wake for Unpark {
         fn wake(self: Arc<Self>) {

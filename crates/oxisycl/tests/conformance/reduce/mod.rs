@@ -6,6 +6,7 @@ use oxisycl::operator::{And, BitAnd, BitOr, BitXor, Identity, Max, Min, Or, Prod
 use oxisycl::prelude::*;
 use oxisycl::reduction::{TILE, reduction, reduction_without_identity};
 
+use crate::copy::host::block_on;
 use crate::harness::{Env, tests};
 use crate::support::{Random, counted, update};
 
@@ -23,6 +24,7 @@ tests![
     several_reductions_share_a_launch,
     ranges_of_two_and_three_dimensions_are_reduced,
     one_call_reduces_a_buffer,
+    a_result_is_awaited,
     a_result_may_stay_on_the_device,
     reductions_wait_for_what_they_read,
     a_target_of_another_size_is_refused,
@@ -321,6 +323,22 @@ fn one_call_reduces_a_buffer(env: &Env) {
     assert_eq!(largest.get().unwrap(), 999);
     // As often as anybody asks.
     assert_eq!(largest.get().unwrap(), 999);
+}
+
+fn a_result_is_awaited(env: &Env) {
+    let buffer = Buffer::from_vec((0..100_000u32).collect()).unwrap();
+    let queue = env.queue();
+    let results = block_on(async {
+        let sum = queue.reduce(&buffer, Sum)?;
+        let most = queue.transform_reduce(&buffer, |x| x % 1000, Max)?;
+        let failing = queue.transform_reduce(&buffer, |x| if x == 77_777 { panic!("no sevens") } else { x }, Max)?;
+        Ok::<_, oxisycl::Error>((sum.await?, most.await?, failing.await))
+    });
+    let (sum, most, failed) = results.unwrap();
+    assert_eq!((sum, most), ((0..100_000u32).fold(0, u32::wrapping_add), 999));
+    let error = failed.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Kernel);
+    assert!(error.to_string().contains("no sevens"), "{error}");
 }
 
 fn a_result_may_stay_on_the_device(env: &Env) {
