@@ -83,6 +83,24 @@ macro_rules! of_each_number {
 }
 pub(crate) use of_each_number;
 
+/// Calls a function that is generic over the type of numbers for each type.
+macro_rules! for_each_number {
+    ($check:ident($env:expr)) => {
+        $crate::model::for_each_number! { $check($env): u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 }
+    };
+    ($check:ident($env:expr): $($t:ty)*) => {{
+        $($check::<$t>($env);)*
+    }};
+}
+pub(crate) use for_each_number;
+
+/// For each work-item of a sub-group the bits of those that have an equal value.
+pub(crate) fn matches<T: PartialEq>(values: &[T]) -> Vec<u64> {
+    let of =
+        |value: &T| values.iter().enumerate().fold(0u64, |all, (lane, other)| all | u64::from(other == value) << lane);
+    values.iter().map(of).collect()
+}
+
 /// The inclusive scan of a group in the order that the documentation promises.
 pub(crate) fn scan_of_group<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> Vec<T> {
     let mut all: Vec<T> = Vec::new();

@@ -5,7 +5,7 @@ use oxisycl::operator::{And, BitAnd, BitOr, Identity, Max, Min, Operator, Or, Su
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
-use crate::model::scan_of_group;
+use crate::model::{Number, for_each_number, scan_of_group};
 
 tests![
     values_of_u8,
@@ -313,24 +313,32 @@ fn votes_are_of_all_work_items(env: &Env) {
 }
 
 fn any_work_items_value_is_broadcast(env: &Env) {
-    for size in sizes(env) {
-        for from in [0, size / 2, size - 1] {
-            let output = Buffer::from_vec(vec![(0u64, 0u8); size]).unwrap();
-            let submitted = env.queue().submit(|cg| {
-                let output = cg.access(&output, Write);
-                let memory = (Private::new(0u64), Private::new(0u8));
-                cg.parallel_for_work_group(1, Range::new([size]), memory, move |mut group, (mut a, mut b)| {
-                    group.for_each((&mut a, &mut b), |item, (a, b)| {
-                        (*a, *b) = (item.local_linear_id() as u64 * 1_000_003, item.local_linear_id() as u8);
-                    });
-                    let both = (group.broadcast(&a, from), group.broadcast(&b, from));
-                    group.for_each((), move |item, ()| output.set(item.global(), both));
-                })
-            });
-            submitted.unwrap().wait().unwrap();
-            assert_eq!(output.to_vec().unwrap(), vec![(from as u64 * 1_000_003, from as u8); size]);
+    fn check<T: Number>(env: &Env)
+    where
+        Sum: Identity<T>,
+    {
+        for size in sizes(env) {
+            let values: Vec<T> = (0..size).map(T::at).collect();
+            let input = Buffer::from_vec(values.clone()).unwrap();
+            for from in [0, size / 2, size - 1] {
+                let output = Buffer::from_vec(vec![(T::default(), 0u8); size]).unwrap();
+                let submitted = env.queue().submit(|cg| {
+                    let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+                    let memory = (Private::new(T::default()), Private::new(0u8));
+                    cg.parallel_for_work_group(1, Range::new([size]), memory, move |mut group, (mut a, mut b)| {
+                        group.for_each((&mut a, &mut b), move |item, (a, b)| {
+                            (*a, *b) = (input.get(item.global()), item.local_linear_id() as u8);
+                        });
+                        let both = (group.broadcast(&a, from), group.broadcast(&b, from));
+                        group.for_each((), move |item, ()| output.set(item.global(), both));
+                    })
+                });
+                submitted.unwrap().wait().unwrap();
+                assert_eq!(output.to_vec().unwrap(), vec![(values[from], from as u8); size]);
+            }
         }
     }
+    for_each_number!(check(env));
 }
 
 fn an_element_of_a_tile_decides_at_group_scope(env: &Env) {

@@ -4,8 +4,9 @@ use oxisycl::group::{Fixed1, Local, LocalSlice, Shares};
 use oxisycl::operator::{Identity, Max, Operator, Product, Sum};
 use oxisycl::prelude::*;
 
+use super::algorithms::sizes;
 use crate::harness::{Env, tests};
-use crate::model::{Joint, Number, joint_of_group, of_each_number};
+use crate::model::{Joint, Number, for_each_number, joint_of_group, of_each_number};
 
 tests![
     tiles_and_slices_are_reduced_together,
@@ -24,6 +25,7 @@ tests![
     results_beyond_the_elements_stay,
     fewer_results_than_elements_are_a_panic,
     elements_are_asked_together,
+    elements_by_groups_of_each_size,
 ];
 
 fn tiles_and_slices_are_reduced_together(env: &Env) {
@@ -208,32 +210,83 @@ fn fewer_results_than_elements_are_a_panic(env: &Env) {
 
 fn elements_are_asked_together(env: &Env) {
     const N: usize = 40;
-    for (len, odd) in
-        [(0, vec![]), (1, vec![]), (1, vec![0]), (39, vec![38]), (200, vec![199]), (200, (0..200).collect())]
+    fn check<T: Number>(env: &Env)
+    where
+        Sum: Identity<T>,
     {
-        let mut values = vec![2u16; len.max(1)];
-        odd.iter().for_each(|index: &usize| values[*index] = 3);
-        let (input, output) = (Buffer::from_vec(values).unwrap(), Buffer::from_vec(vec![[false; 4]; 2 * N]).unwrap());
+        // Elements of which some are the first one of their type, and no other is.
+        for (len, firsts) in
+            [(0, vec![]), (1, vec![]), (1, vec![0]), (39, vec![38]), (1000, vec![999]), (200, (0..200).collect())]
+        {
+            let mut values = vec![T::at(0); len.max(1)];
+            firsts.iter().for_each(|index: &usize| values[*index] = T::FIRST);
+            let (input, output) =
+                (Buffer::from_vec(values).unwrap(), Buffer::from_vec(vec![[false; 4]; 2 * N]).unwrap());
+            let submitted = env.queue().submit(|cg| {
+                let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+                let memory = LocalSlice::<T>::new(len);
+                cg.parallel_for_work_group(2, Fixed1::<N>, memory, move |mut group, mut slice| {
+                    let view = input.view(group.uniform());
+                    group.for_each(Shares(&mut slice), move |_, share| {
+                        share.for_each(|(i, place)| *place = *view.at(i));
+                    });
+                    let is_first = |value: T| value == T::FIRST;
+                    let found = [
+                        group.joint_any(&slice, is_first),
+                        group.joint_all(&slice, is_first),
+                        group.joint_none(&slice, is_first),
+                        // A decision at group scope, which is the same in all work-items.
+                        len > 0 && group.joint_any(&[group.linear_id()][..], |id: usize| id == 1),
+                    ];
+                    group.for_each((), move |item, ()| output.set(item.global(), found));
+                })
+            });
+            submitted.unwrap().wait().unwrap();
+            let n = firsts.len();
+            let expected = |group: usize| [n > 0, n == len, n == 0, len > 0 && group == 1];
+            let all: Vec<_> = (0..2 * N).map(|item| expected(item / N)).collect();
+            assert_eq!(output.to_vec().unwrap(), all, "{len} elements, {n} of them");
+        }
+    }
+    for_each_number!(check(env));
+}
+
+/// The largest size is among them. Elements are more than work-items, and not a multiple of them.
+fn elements_by_groups_of_each_size(env: &Env) {
+    let own = |a: u16, b: u16| a.wrapping_mul(3).wrapping_add(b);
+    for size in sizes(env) {
+        let len = 2 * size + 3;
+        let values: Vec<u16> = (0..len).map(u16::at).collect();
+        let input = Buffer::from_vec(values.clone()).unwrap();
+        let output = Buffer::from_vec(vec![[0u16; 3]; 3 * size]).unwrap();
         let submitted = env.queue().submit(|cg| {
             let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
-            let memory = LocalSlice::<u16>::new(len);
-            cg.parallel_for_work_group(2, Fixed1::<N>, memory, move |mut group, mut slice| {
-                let view = input.view(group.uniform());
-                group.for_each(Shares(&mut slice), move |_, share| share.for_each(|(i, place)| *place = *view.at(i)));
-                let is_odd = |value: u16| value % 2 == 1;
-                let found = [
-                    group.joint_any(&slice, is_odd),
-                    group.joint_all(&slice, is_odd),
-                    group.joint_none(&slice, is_odd),
-                    // A decision at group scope, which is the same in all work-items.
-                    len > 0 && group.joint_any(&[group.linear_id()][..], |id: usize| id == 1),
-                ];
-                group.for_each((), move |item, ()| output.set(item.global(), found));
-            })
+            let memory = (LocalSlice::<u16>::new(len), LocalSlice::<u16>::new(len));
+            cg.parallel_for_work_group(
+                3,
+                Range::new([size]),
+                memory,
+                move |mut group, (mut inclusive, mut exclusive)| {
+                    let view = input.view(group.uniform());
+                    let mut total = 0;
+                    if let Some(all) = view.to_slice() {
+                        total = group.joint_reduce(all, 9, own);
+                        group.joint_inclusive_scan(all, &mut inclusive, own);
+                        group.joint_exclusive_scan(all, &mut exclusive, 9, own);
+                    }
+                    group.for_each((&inclusive, &exclusive), move |item, (inclusive, exclusive)| {
+                        let index = item.global().index();
+                        let both = if index < len { [inclusive[index], exclusive[index]] } else { [0; 2] };
+                        output.set(item.global(), [total, both[0], both[1]]);
+                    });
+                },
+            )
         });
         submitted.unwrap().wait().unwrap();
-        let expected = |group: usize| [!odd.is_empty(), odd.len() == len, odd.is_empty(), len > 0 && group == 1];
-        let all: Vec<_> = (0..2 * N).map(|item| expected(item / N)).collect();
-        assert_eq!(output.to_vec().unwrap(), all, "{len} elements, of which {} are odd", odd.len());
+        let Joint { total, inclusive, exclusive } = joint_of_group(&values, size, own, 9);
+        for (index, found) in output.to_vec().unwrap().into_iter().enumerate() {
+            let both = if index < len { [inclusive[index], exclusive[index]] } else { [0; 2] };
+            assert_eq!(found, [total, both[0], both[1]], "element {index} of {len} by groups of {size}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use oxisycl::prelude::*;
 
 use super::algorithms::sizes;
 use crate::harness::{Env, tests};
-use crate::model::{Number, Operation, check_operations, of_each_number};
+use crate::model::{Number, Operation, check_operations, for_each_number, matches, of_each_number};
 
 tests![
     sub_groups_of_1,
@@ -31,19 +31,16 @@ tests![
     wide_values_move_whole,
 ];
 
-/// Sizes of groups, of which some leave the last sub-group with fewer work-items.
-const SIZES: [usize; 6] = [1, 31, 32, 33, 100, 256];
-
 /// Runs every operation over sub-groups of `W` work-items, in groups of each size, and holds the values against the model, bit by bit.
 #[track_caller]
-fn operations<const W: usize, T, O>(env: &Env, sizes: &[usize], value: impl Fn(usize) -> T, own: O)
+fn operations<const W: usize, T, O>(env: &Env, value: impl Fn(usize) -> T, own: O)
 where
     T: Number,
     O: Operator<T> + 'static,
     Sum: Identity<T>,
 {
     let first = T::FIRST;
-    for &size in sizes {
+    for size in sizes(env) {
         let values: Vec<T> = (0..2 * size).map(&value).collect();
         let (input, output) =
             (Buffer::from_vec(values.clone()).unwrap(), Buffer::from_vec(vec![[T::default(); 9]; 2 * size]).unwrap());
@@ -96,14 +93,14 @@ where
 /// Operations over 64-bit numbers by an operator that does not commute.
 fn of_u64<const W: usize>(env: &Env) {
     let own = |a: u64, b: u64| a.wrapping_mul(3).wrapping_add(b);
-    operations::<W, _, _>(env, &SIZES, |i| (i * i + 1) as u64, own);
+    operations::<W, _, _>(env, |i| (i * i + 1) as u64, own);
 }
 
 fn of_number<T: Number>(env: &Env)
 where
     Sum: Identity<T>,
 {
-    operations::<32, _, _>(env, &sizes(env), T::at, T::ordered);
+    operations::<32, _, _>(env, T::at, T::ordered);
 }
 
 of_each_number! {
@@ -141,7 +138,7 @@ fn sub_groups_of_64(env: &Env) {
 }
 
 fn votes<const W: usize>(env: &Env) {
-    for size in SIZES {
+    for size in sizes(env) {
         let output = Buffer::from_vec(vec![(0u64, [false; 3]); size]).unwrap();
         let submitted = env.queue().submit(|cg| {
             let output = cg.access(&output, Write);
@@ -196,31 +193,37 @@ fn votes_of_sub_groups_of_64(env: &Env) {
 }
 
 fn equal_values_find_each_other(env: &Env) {
-    fn check<const W: usize>(env: &Env) {
-        for size in SIZES {
-            let output = Buffer::from_vec(vec![0u64; size]).unwrap();
+    fn check<const W: usize, T: Number>(env: &Env)
+    where
+        Sum: Identity<T>,
+    {
+        for size in sizes(env) {
+            let values: Vec<T> = (0..size).map(|i| T::at(i * 5 % 7)).collect();
+            let (input, output) =
+                (Buffer::from_vec(values.clone()).unwrap(), Buffer::from_vec(vec![0u64; size]).unwrap());
             let submitted = env.queue().submit(|cg| {
-                let output = cg.access(&output, Write);
-                let memory = (Private::new(0u16), Private::new(0u64));
+                let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+                let memory = (Private::new(T::default()), Private::new(0u64));
                 cg.parallel_for_work_group(1, Range::new([size]), memory, move |mut group, (mut value, mut bits)| {
-                    group.for_each(&mut value, |item, value| *value = (item.local_linear_id() * 5 % 7) as u16);
+                    group.for_each(&mut value, move |item, value| *value = input.get(item.global()));
                     group.sub_groups::<W>().match_any(&value, &mut bits);
                     group.for_each(&bits, move |item, bits| output.set(item.global(), *bits));
                 })
             });
             submitted.unwrap().wait().unwrap();
-            let values: Vec<usize> = (0..size).map(|i| i * 5 % 7).collect();
-            let expected = values.chunks(W).flat_map(|of| {
-                of.iter().map(move |value| {
-                    of.iter().enumerate().fold(0u64, |all, (lane, other)| all | u64::from(other == value) << lane)
-                })
-            });
-            assert_eq!(output.to_vec().unwrap(), expected.collect::<Vec<_>>(), "{W}: {size}");
+            let expected: Vec<u64> = values.chunks(W).flat_map(matches).collect();
+            assert_eq!(output.to_vec().unwrap(), expected, "{W}: {size}");
         }
     }
-    check::<16>(env);
-    check::<32>(env);
-    check::<64>(env);
+    fn of_32<T: Number>(env: &Env)
+    where
+        Sum: Identity<T>,
+    {
+        check::<32, T>(env);
+    }
+    for_each_number!(of_32(env));
+    check::<16, u16>(env);
+    check::<64, u16>(env);
 }
 
 fn wide_values_move_whole(env: &Env) {

@@ -6,7 +6,7 @@ use oxisycl::prelude::*;
 
 use crate::group::algorithms::sizes;
 use crate::harness::{Env, tests};
-use crate::model::scan_of_group;
+use crate::model::{Number, for_each_number, matches, scan_of_group};
 
 tests![
     algorithms_of_integers,
@@ -14,6 +14,7 @@ tests![
     algorithms_of_bytes_with_an_own_operator,
     votes_of_groups,
     values_reach_chosen_work_items,
+    values_of_each_type_reach_chosen_work_items,
     one_algorithm_after_the_other,
     algorithms_in_a_loop_that_a_result_ends,
     sub_groups_of_8,
@@ -87,28 +88,34 @@ fn algorithms_of_bytes_with_an_own_operator(env: &Env) {
 }
 
 fn votes_of_groups(env: &Env) {
-    const SIZE: usize = 40;
-    let output = Buffer::from_vec(vec![[0u8; 3]; 4 * SIZE]).unwrap();
-    let submitted = env.queue().submit(|cg| {
-        let output = cg.access(&output, Write);
-        cg.parallel_for_nd_range((4 * SIZE, Fixed1::<SIZE>), (), move |mut item, ()| {
-            // In group 0 none, in group 1 the last one, in group 2 all but the first one, in group 3 all.
-            let own = item.local_linear_id();
-            let holds = match item.group_linear_id() {
-                0 => false,
-                1 => own == SIZE - 1,
-                2 => own != 0,
-                _ => true,
-            };
-            let mut group = item.group();
-            let votes = [group.any(holds), group.all(holds), group.none(holds)];
-            output.set(item.global(), votes.map(u8::from));
-        })
-    });
-    submitted.unwrap().wait().unwrap();
-    let found = output.to_vec().unwrap();
-    for (group, expected) in [[0, 0, 1], [1, 0, 0], [1, 0, 0], [1, 1, 0]].into_iter().enumerate() {
-        assert!(found[group * SIZE..(group + 1) * SIZE].iter().all(|votes| *votes == expected), "{group}");
+    // In group 0 none, in group 1 the last one, in group 2 all but the first one, in group 3 all.
+    fn holds(group: usize, own: usize, size: usize) -> bool {
+        match group {
+            0 => false,
+            1 => own == size - 1,
+            2 => own != 0,
+            _ => true,
+        }
+    }
+    for size in sizes(env) {
+        let output = Buffer::from_vec(vec![[0u8; 3]; 4 * size]).unwrap();
+        let submitted = env.queue().submit(|cg| {
+            let output = cg.access(&output, Write);
+            let range = NdRange::new(Range::new([4 * size]), Range::new([size]));
+            cg.parallel_for_nd_range(range, (), move |mut item, ()| {
+                let holds = holds(item.group_linear_id(), item.local_linear_id(), size);
+                let mut group = item.group();
+                let votes = [group.any(holds), group.all(holds), group.none(holds)];
+                output.set(item.global(), votes.map(u8::from));
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        let found = output.to_vec().unwrap();
+        for (group, found) in found.chunks(size).enumerate() {
+            let of: Vec<bool> = (0..size).map(|own| holds(group, own, size)).collect();
+            let expected = [of.contains(&true), !of.contains(&false), !of.contains(&true)].map(u8::from);
+            assert!(found.iter().all(|votes| *votes == expected), "group {group} of {size}");
+        }
     }
 }
 
@@ -129,6 +136,35 @@ fn values_reach_chosen_work_items(env: &Env) {
         let from = if own * 3 < SIZE { index - own + own * 3 } else { index };
         assert_eq!(found, [from as u64, 5]);
     }
+}
+
+fn values_of_each_type_reach_chosen_work_items(env: &Env) {
+    fn check<T: Number>(env: &Env)
+    where
+        Sum: Identity<T>,
+    {
+        for size in sizes(env) {
+            let values: Vec<T> = (0..2 * size).map(T::at).collect();
+            let input = Buffer::from_vec(values.clone()).unwrap();
+            let output = Buffer::from_vec(vec![T::default(); 2 * size]).unwrap();
+            let submitted = env.queue().submit(|cg| {
+                let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+                let range = NdRange::new(Range::new([2 * size]), Range::new([size]));
+                cg.parallel_for_nd_range(range, (), move |mut item, ()| {
+                    let (own, value) = (item.local_linear_id(), input.get(item.global()));
+                    let found = item.group().select(value, own * 3);
+                    output.set(item.global(), found);
+                })
+            });
+            submitted.unwrap().wait().unwrap();
+            for (index, found) in output.to_vec().unwrap().into_iter().enumerate() {
+                let own = index % size;
+                let from = if own * 3 < size { index - own + own * 3 } else { index };
+                assert_eq!(found, values[from], "work-item {index} of groups of {size}");
+            }
+        }
+    }
+    for_each_number!(check(env));
 }
 
 fn one_algorithm_after_the_other(env: &Env) {
@@ -185,7 +221,7 @@ fn algorithms_in_a_loop_that_a_result_ends(env: &Env) {
 
 fn sub_groups<const W: usize>(env: &Env) {
     let own_operator = |a: u64, b: u64| a.wrapping_mul(3).wrapping_add(b);
-    for size in [1, 31, 33, 100, 256] {
+    for size in sizes(env) {
         let values: Vec<u64> = (0..2 * size as u64).map(|i| i * i + 1).collect();
         let input = Buffer::from_vec(values.clone()).unwrap();
         let output = Buffer::from_vec(vec![[0u64; 12]; 2 * size]).unwrap();
@@ -284,7 +320,7 @@ fn equal_values_of_work_items_find_each_other(env: &Env) {
     where
         T: DeviceCopyable + bytemuck::AnyBitPattern + PartialEq,
     {
-        for size in [1, 31, 33, 100, 256] {
+        for size in sizes(env) {
             let values: Vec<T> = (0..2 * size).map(&value).collect();
             let input = Buffer::from_vec(values.clone()).unwrap();
             let output = Buffer::from_vec(vec![0u64; 2 * size]).unwrap();
@@ -298,14 +334,17 @@ fn equal_values_of_work_items_find_each_other(env: &Env) {
                 })
             });
             submitted.unwrap().wait().unwrap();
-            let expected = values.chunks(size).flat_map(|group| group.chunks(W)).flat_map(|of| {
-                of.iter().map(move |own| {
-                    of.iter().enumerate().fold(0u64, |all, (lane, other)| all | u64::from(other == own) << lane)
-                })
-            });
+            let expected = values.chunks(size).flat_map(|group| group.chunks(W)).flat_map(matches);
             assert_eq!(output.to_vec().unwrap(), expected.collect::<Vec<_>>(), "{W}: {size}");
         }
     }
+    fn of_32<T: Number>(env: &Env)
+    where
+        Sum: Identity<T>,
+    {
+        check::<32, T>(env, |i| T::at(i * 5 % 7));
+    }
+    for_each_number!(of_32(env));
     check::<8, u16>(env, |i| (i * 5 % 7) as u16);
     check::<32, u64>(env, |i| (i as u64 * i as u64 % 11) << 32);
     // NaN equals nothing, itself included. Both zeros are equal.

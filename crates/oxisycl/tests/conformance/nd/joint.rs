@@ -4,8 +4,9 @@ use oxisycl::group::{Fixed1, Local, LocalSlice};
 use oxisycl::operator::{Identity, Operator, Sum};
 use oxisycl::prelude::*;
 
+use crate::group::algorithms::sizes;
 use crate::harness::{Env, tests};
-use crate::model::{Joint, Number, joint_of_group, of_each_number};
+use crate::model::{Joint, Number, for_each_number, joint_of_group, of_each_number};
 
 tests![
     elements_of_u8,
@@ -19,6 +20,7 @@ tests![
     elements_of_f32,
     elements_of_f64,
     elements_are_asked_together,
+    elements_by_groups_of_each_size,
     a_scan_in_place,
     no_elements,
 ];
@@ -90,23 +92,67 @@ of_each_number! {
 
 fn elements_are_asked_together(env: &Env) {
     const N: usize = 40;
-    for (len, odd) in [(1, vec![]), (1, vec![0]), (39, vec![38]), (200, vec![199]), (200, (0..200).collect())] {
-        let mut values = vec![2u16; len];
-        odd.iter().for_each(|index: &usize| values[*index] = 3);
-        let (input, output) = (Buffer::from_vec(values).unwrap(), Buffer::from_vec(vec![[false; 3]; 2 * N]).unwrap());
+    fn check<T: Number>(env: &Env)
+    where
+        Sum: Identity<T>,
+    {
+        // Elements of which some are the first one of their type, and no other is.
+        for (len, firsts) in [(1, vec![]), (1, vec![0]), (39, vec![38]), (1000, vec![999]), (200, (0..200).collect())] {
+            let mut values = vec![T::at(0); len];
+            firsts.iter().for_each(|index: &usize| values[*index] = T::FIRST);
+            let (input, output) =
+                (Buffer::from_vec(values).unwrap(), Buffer::from_vec(vec![[false; 3]; 2 * N]).unwrap());
+            let submitted = env.queue().submit(|cg| {
+                let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+                cg.parallel_for_nd_range((2 * N, Fixed1::<N>), (), move |mut item, ()| {
+                    let all = input.view(item.global());
+                    let (all, is_first) = (all.as_slice(), |value: T| value == T::FIRST);
+                    let mut group = item.group();
+                    let any = group.joint_any(all, is_first);
+                    let found = [any, group.joint_all(all, is_first), group.joint_none(all, is_first)];
+                    output.set(item.global(), found);
+                })
+            });
+            submitted.unwrap().wait().unwrap();
+            let n = firsts.len();
+            let expected = [n > 0, n == len, n == 0];
+            assert_eq!(output.to_vec().unwrap(), vec![expected; 2 * N], "{len} elements, {n} of them");
+        }
+    }
+    for_each_number!(check(env));
+}
+
+/// The largest size is among them. Elements are more than work-items, and not a multiple of them. Results of the one group are in global memory.
+fn elements_by_groups_of_each_size(env: &Env) {
+    let own = |a: u16, b: u16| a.wrapping_mul(3).wrapping_add(b);
+    for size in sizes(env) {
+        let len = 2 * size + 3;
+        let values: Vec<u16> = (0..len).map(u16::at).collect();
+        let input = Buffer::from_vec(values.clone()).unwrap();
+        let totals = Buffer::from_vec(vec![0u16; size]).unwrap();
+        let results = [Buffer::from_vec(vec![0u16; len]).unwrap(), Buffer::from_vec(vec![0u16; len]).unwrap()];
         let submitted = env.queue().submit(|cg| {
-            let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
-            cg.parallel_for_nd_range((2 * N, Fixed1::<N>), (), move |mut item, ()| {
+            let (input, totals) = (cg.access(&input, Read), cg.access(&totals, Write));
+            let [inclusive, exclusive] = [cg.access(&results[0], Write), cg.access(&results[1], Write)];
+            let range = NdRange::new(Range::new([size]), Range::new([size]));
+            cg.parallel_for_nd_range(range, (), move |mut item, ()| {
                 let all = input.view(item.global());
-                let (all, is_odd) = (all.as_slice(), |value: u16| value % 2 == 1);
+                let all = all.as_slice();
                 let mut group = item.group();
-                let found = [group.joint_any(all, is_odd), group.joint_all(all, is_odd), group.joint_none(all, is_odd)];
-                output.set(item.global(), found);
+                let total = group.joint_reduce(all, 9, own);
+                // SAFETY: there is room for all results, which nothing else accesses.
+                unsafe {
+                    group.joint_inclusive_scan(all.as_ptr(), all.len(), inclusive.as_ptr(), own);
+                    group.joint_exclusive_scan(all.as_ptr(), all.len(), exclusive.as_ptr(), 9, own);
+                }
+                totals.set(item.global(), total);
             })
         });
         submitted.unwrap().wait().unwrap();
-        let expected = [!odd.is_empty(), odd.len() == len, odd.is_empty()];
-        assert_eq!(output.to_vec().unwrap(), vec![expected; 2 * N], "{len} elements, of which {} are odd", odd.len());
+        let Joint { total, inclusive, exclusive } = joint_of_group(&values, size, own, 9);
+        assert_eq!(totals.to_vec().unwrap(), vec![total; size]);
+        assert_eq!(results[0].to_vec().unwrap(), inclusive, "by groups of {size}");
+        assert_eq!(results[1].to_vec().unwrap(), exclusive, "by groups of {size}");
     }
 }
 

@@ -3,6 +3,7 @@
 use oxisycl::operator::{Identity, Sum};
 use oxisycl::prelude::*;
 
+use crate::group::algorithms::sizes;
 use crate::harness::{Env, tests};
 use crate::model::{Number, Operation, check_operations, of_each_number};
 
@@ -19,9 +20,6 @@ tests![
     sub_groups_of_f64,
 ];
 
-/// Sizes of groups, of which some leave the last sub-group with fewer work-items.
-const SIZES: [usize; 4] = [1, 33, 64, 100];
-
 /// What a work-item gets by each of the algorithms.
 type Results<T> = [T; 9];
 
@@ -33,7 +31,7 @@ where
 {
     let own = T::ordered;
     // Of other sizes and with other algorithms, so that no kernel has all: Intel's driver takes minutes to compile one.
-    for size in SIZES {
+    for size in sizes(env) {
         let values: Vec<T> = (0..2 * size).map(T::at).collect();
         let input = Buffer::from_vec(values.clone()).unwrap();
         let output = Buffer::from_vec(vec![[T::default(); 9]; 2 * size]).unwrap();
