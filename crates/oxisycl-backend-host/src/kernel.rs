@@ -56,6 +56,7 @@ pub(crate) fn with_frame(f: impl FnOnce(&Frame)) {
 /// `end` is at most the launch's size, and the promises of `Queue::issue` hold for the command.
 #[inline]
 pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize) -> Result<(), PanicReport> {
+    debug_assert!(!std::thread::panicking(), "`Pool::help` refuses, and other threads run nothing else");
     let mut chunk = HostChunk::new(begin, end).with_waiting(&WAITING);
     let bytes = command.group.map_or(0, |group| group.host_bytes);
     let mut memory = GroupMemory::of_thread(bytes);

@@ -134,7 +134,7 @@ unsafe fn waiting_of<'w>(group: &HostGroup<'_>, item: usize) -> &'w Waiting {
 /// See [`HostWaiting::wait`].
 unsafe fn wait(group: &HostGroup<'_>, item: usize, place: HostPlace) -> HostTurn {
     if std::thread::panicking() {
-        // In a destructor. The group has failed, and a stack that unwinds is not left.
+        // In a destructor of this group, since no kernel begins on a thread that unwinds. A stack that unwinds is not left.
         return HostTurn::Unwinds;
     }
     // SAFETY: by the contract of this function.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use oxisycl::group::nd::NdItem;
@@ -136,6 +136,38 @@ fn a_destructor_may_wait() {
         assert!(!panics, "beside a destructor");
     });
     assert!(text.contains("beside a destructor") && text.contains("[21]"), "{text}");
+}
+
+/// Waits for a queue when it is dropped.
+struct WaitsFor<'a>(&'a Queue);
+
+impl Drop for WaitsFor<'_> {
+    fn drop(&mut self) {
+        self.0.wait().expect("the launch succeeds");
+    }
+}
+
+#[test]
+fn groups_meet_while_the_thread_that_waits_for_them_unwinds() {
+    let _watchdog = watchdog();
+    let queue = Queue::default().expect("a queue");
+    for _ in 0..20 {
+        let sums = Buffer::from_vec(vec![0; 500 * SIZE]).expect("a buffer");
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            let _waits = WaitsFor(&queue);
+            let submitted = queue.submit(|cg| {
+                let sums = cg.access(&sums, Write);
+                cg.parallel_for_nd_range((500 * SIZE, Fixed1::<SIZE>), (), move |mut item, ()| {
+                    assert!(!std::thread::panicking(), "no work-item unwinds");
+                    sums.set(item.global(), barrier(&mut item).end);
+                })
+            });
+            submitted.expect("a launch");
+            resume_unwind(Box::new("elsewhere"));
+        }));
+        assert_eq!(caught.expect_err("a panic").downcast_ref(), Some(&"elsewhere"));
+        assert!(sums.to_vec().expect("the launch succeeded").iter().all(|sum| *sum == SIZE));
+    }
 }
 
 #[test]

@@ -131,8 +131,11 @@ impl Pool {
     }
 
     /// Runs one ready task or one chunk on the calling thread, which is not one of the pool's. Returns whether there was one.
+    ///
+    /// A thread that unwinds does not help. Kernel code could not tell its own panics from that thread's, and its barriers have to. The
+    /// workers make progress without help.
     pub(crate) fn help(&'static self) -> bool {
-        if crate::in_kernel() || self.started.is_stale() {
+        if crate::in_kernel() || std::thread::panicking() || self.started.is_stale() {
             return false;
         }
         if !self.help_seen.load(Ordering::Relaxed) {
