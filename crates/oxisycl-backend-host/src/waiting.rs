@@ -9,6 +9,7 @@
 //!   return, so that they may use what lies in the frames of the entry.
 //! - Nothing of a [`Waiting`] is borrowed while a work-item runs.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::env::VarError;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -25,7 +26,7 @@ use crate::kernel::{Line, discard, message_of};
 use crate::stacks::{Owner, Stacks};
 
 /// The functions by which kernel code waits. They give each waiting work-item a stack.
-pub(crate) static WAITING: HostWaiting = HostWaiting { wait, exchange, finish, abandon };
+pub(crate) static WAITING: HostWaiting = HostWaiting { wait, exchange, run, finish, abandon };
 
 /// The environment variable that sets [`STACK`].
 const VARIABLE: &str = "OXISYCL_ITEM_STACK";
@@ -164,6 +165,18 @@ unsafe fn exchange(group: &HostGroup<'_>, item: usize, bytes: usize, second: boo
 }
 
 /// # Safety
+/// See [`HostWaiting::run`].
+unsafe fn run(group: &HostGroup<'_>, algorithm: &mut dyn FnMut()) {
+    let Err(payload) = catch_unwind(AssertUnwindSafe(algorithm)) else { return };
+    // SAFETY: by the contract of this function a work-item has waited.
+    let waiting = unsafe { &*group.waiting.get().cast::<Waiting>() };
+    // The kernel may catch it, and then no work-item leaves its id.
+    group.has_failed.set(true);
+    (group.name)(waiting.first);
+    waiting.fail_by(payload)
+}
+
+/// # Safety
 /// See [`HostWaiting::finish`].
 unsafe fn finish(waiting: *mut ()) {
     let end = End(waiting.cast());
@@ -255,9 +268,7 @@ impl Waiting {
             Ok(CoroutineResult::Return(())) => self.keep(running),
             Err(payload) => {
                 self.keep(running);
-                *self.failure.borrow_mut() = Some(message_of(&*payload));
-                self.unwind_others();
-                resume_unwind(payload);
+                self.fail_by(payload)
             }
         }
     }
@@ -349,6 +360,13 @@ impl Waiting {
         *self.failure.borrow_mut() = Some(message.clone());
         self.unwind_others();
         resume_unwind(Box::new(message))
+    }
+
+    /// Records a panic as the failure of the group, and goes on unwinding.
+    fn fail_by(&self, payload: Box<dyn Any + Send>) -> ! {
+        *self.failure.borrow_mut() = Some(message_of(&*payload));
+        self.unwind_others();
+        resume_unwind(payload)
     }
 
     /// Unwinds again if the group has failed.

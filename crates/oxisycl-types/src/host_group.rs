@@ -1,5 +1,6 @@
 //! How work-items of one group wait for each other on a CPU.
 
+use core::any::TypeId;
 use core::cell::Cell;
 use core::fmt;
 use core::panic::Location;
@@ -42,18 +43,15 @@ impl fmt::Debug for HostGroup<'_> {
 pub struct HostPlace {
     /// The place in the program.
     pub location: &'static Location<'static>,
-    /// Bytes of the values that they exchange, and the name of their type. No work-item reads what another one has left as another type.
-    pub values: (usize, &'static str),
+    /// The type of the values that they exchange, `()` if there are none. No work-item reads what another one has left as another type.
+    pub values: TypeId,
 }
 
 impl PartialEq for HostPlace {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        let (own, others) = (self.values, other.values);
-        // Work-items mostly bring the same addresses. To compare the texts behind them took most of a barrier's time.
-        own.0 == others.0
-            && (ptr::eq(own.1, others.1) || own.1 == others.1)
-            && (ptr::eq(self.location, other.location) || self.location == other.location)
+        // Work-items mostly bring the same address. To compare the texts behind it took most of a barrier's time.
+        self.values == other.values && (ptr::eq(self.location, other.location) || self.location == other.location)
     }
 }
 
@@ -80,11 +78,16 @@ pub struct HostWaiting {
     /// Calling it requires that the calling thread is running the group, by the code that made it. That code must call `finish` or
     /// `abandon` before the group ends.
     pub wait: unsafe fn(&HostGroup<'_>, usize, HostPlace) -> HostTurn,
-    /// Memory of at least that many bytes, aligned to [`GroupSize::ALIGNMENT`](crate::GroupSize::ALIGNMENT) and initialised, which all work-items
-    /// get that ask for as many. There are two, by the last argument, and each keeps its bytes until it is asked for with another number.
+    /// Memory of at least that many bytes, aligned to [`GroupSize::ALIGNMENT`](crate::GroupSize::ALIGNMENT), which all work-items get that ask for
+    /// as many. There are two, by the last argument, and each keeps its bytes until it is asked for with another number.
     ///
     /// Calling it requires the same.
     pub exchange: unsafe fn(&HostGroup<'_>, usize, usize, bool) -> *mut u8,
+    /// Calls what the first work-item does for all of them. If it panics, the group fails with it. No other work-item goes on, and the caller gets the
+    /// panic again wherever it waits and at the end.
+    ///
+    /// Calling it requires that `wait` has returned [`HostTurn::First`] to the caller, which has not waited since.
+    pub run: unsafe fn(&HostGroup<'_>, &mut dyn FnMut()),
     /// Runs the others to their end, when the work-item that waited first has ended. The argument is [`HostGroup::waiting`], which is null afterwards.
     ///
     /// Calling it requires that the group exists.
@@ -102,8 +105,11 @@ impl HostWaiting {
         fn no_exchange(_: &HostGroup<'_>, _: usize, _: usize, _: bool) -> *mut u8 {
             panic!("a work-item waits for its group, which this backend cannot do")
         }
+        fn no_run(_: &HostGroup<'_>, _: &mut dyn FnMut()) {
+            panic!("a work-item waits for its group, which this backend cannot do")
+        }
         fn nothing(_: *mut ()) {}
-        Self { wait: no_wait, exchange: no_exchange, finish: nothing, abandon: nothing }
+        Self { wait: no_wait, exchange: no_exchange, run: no_run, finish: nothing, abandon: nothing }
     };
 }
 

@@ -5,7 +5,8 @@ mod support;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use oxisycl::group::nd::NdItem;
+use bytemuck::AnyBitPattern;
+use oxisycl::group::nd::{NdGroup, NdItem};
 use oxisycl::group::{Fixed1, Local};
 use oxisycl::operator::Sum;
 use oxisycl::prelude::*;
@@ -61,6 +62,61 @@ fn a_panic_of_another_work_item_that_a_kernel_catches_stays_one() {
         }
     });
     assert!(text.contains("the only one") && text.contains("[21]"), "{text}");
+}
+
+#[test]
+fn a_panic_within_an_algorithm_that_a_kernel_catches_stays_one() {
+    let _watchdog = watchdog();
+    let add = |a: u8, b: u8| a.checked_add(b).expect("too much");
+    // The first work-item runs the algorithm for all of its group. No other one goes on with what is not there.
+    fn tries<R>(
+        item: &mut Sixteen<'_, '_>,
+        algorithm: impl FnOnce(&mut NdGroup<'_, '_, '_, 1, Fixed1<SIZE>, true>) -> R,
+    ) {
+        let is_done = catch_unwind(AssertUnwindSafe(|| algorithm(&mut item.group()))).is_ok();
+        assert!(item.is_leader() && !is_done, "work-item {} goes on", item.local_linear_id());
+    }
+    let text = failure(move |mut item| tries(&mut item, |group| group.reduce(60, add)));
+    assert!(text.contains("too much") && text.contains("[0]"), "{text}");
+    let text = failure(move |mut item| tries(&mut item, |group| group.sub_group::<8>().inclusive_scan(60, add)));
+    assert!(text.contains("too much"), "{text}");
+    let text = failure(move |mut item| {
+        tries(&mut item, |group| group.sub_group::<8>().joint_reduce(&[60; 32], 0, add));
+    });
+    assert!(text.contains("too much"), "{text}");
+    let text = failure(|mut item| tries(&mut item, |group| group.broadcast(1, SIZE)));
+    assert!(text.contains("16"), "{text}");
+    // Those that come to another algorithm afterwards fail there, and one that ends is no success.
+    let text = failure(move |mut item| {
+        let _ = catch_unwind(AssertUnwindSafe(|| item.group().reduce(60, add)));
+        barrier(&mut item);
+        unreachable!("the group has failed");
+    });
+    assert!(text.contains("too much"), "{text}");
+}
+
+/// Exchanges a value with the group, at one place for all types.
+fn first<T: DeviceCopyable + AnyBitPattern>(item: &mut Sixteen<'_, '_>, value: T) -> T {
+    item.group().broadcast(value, 0)
+}
+
+#[test]
+fn values_of_types_with_one_name_are_of_other_types() {
+    let _watchdog = watchdog();
+    let text = failure(|mut item| {
+        if item.is_leader() {
+            #[derive(Clone, Copy, DeviceCopyable, AnyBitPattern)]
+            #[repr(C)]
+            struct Value(u8, u32);
+            first(&mut item, Value(1, 2));
+        } else {
+            #[derive(Clone, Copy, DeviceCopyable, AnyBitPattern)]
+            #[repr(C)]
+            struct Value(u32, u32);
+            first(&mut item, Value(1, 2));
+        }
+    });
+    assert!(text.contains("brings values of another type"), "{text}");
 }
 
 #[test]

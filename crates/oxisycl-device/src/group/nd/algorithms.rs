@@ -3,9 +3,10 @@
 //! They are those of group scope, with values of work-items instead of private values. In native code each work-item leaves its value in
 //! memory of the group and waits. The first one that goes on runs the algorithm for all.
 
+use core::any::TypeId;
 use core::panic::Location;
 
-use oxisycl_types::{GroupSize, HostPlace, HostTurn};
+use oxisycl_types::{GroupSize, HostChunk, HostGroup, HostPlace, HostTurn};
 
 use super::{GroupCopy, NdItem, SubGroup};
 use crate::advice::AnyBits;
@@ -44,20 +45,30 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
             return (value, value);
         }
         if memory.turn == HostTurn::First {
-            // SAFETY: the values of all work-items, none of which goes on before this one waits or ends.
-            let result = algorithm(&mut self.group, &mut unsafe { PrivateValues::all(memory.first, items) });
-            // SAFETY: behind the values.
-            unsafe { memory.first.add(items).write(result) };
+            let lead = self.lead();
+            let for_all = || {
+                // SAFETY: the values of all work-items, none of which goes on before this one waits or ends.
+                let result = algorithm(&mut self.group, &mut unsafe { PrivateValues::all(memory.first, items) });
+                // SAFETY: behind the values.
+                unsafe { memory.first.add(items).write(result) };
+            };
+            // SAFETY: this is the first one.
+            unsafe { lead.run(for_all) };
         }
-        // SAFETY: within the memory, which is initialised, and holds values of which all bits are valid.
+        // SAFETY: within the memory. Each work-item has written its own value, and the first one the result: otherwise no other one is here.
         unsafe { (memory.first.add(self.linear).read(), memory.first.add(items).read()) }
+    }
+
+    /// The way to do something for the whole group in native code.
+    pub(super) fn lead(&self) -> Lead<'wi> {
+        Lead { chunk: self.group.chunk(), host: self.host }
     }
 
     /// Leaves a value for the group in native code, and waits.
     ///
     /// # Safety
     /// Native code.
-    pub(super) unsafe fn exchange<T>(&mut self, value: T, place: &'static Location<'static>) -> Exchanged<T> {
+    pub(super) unsafe fn exchange<T: 'static>(&mut self, value: T, place: &'static Location<'static>) -> Exchanged<T> {
         const { assert!(align_of::<T>() <= GroupSize::ALIGNMENT, "local memory is aligned to 64 bytes") };
         // Groups are smaller than what can be counted in such sizes: their private values were.
         let bytes = size_of::<T>().saturating_mul(self.group.items().saturating_add(1));
@@ -66,13 +77,35 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
             let exchange = (*self.group.chunk()).waiting.exchange;
             let first = exchange(&*self.host, self.linear, bytes, self.turn).cast::<T>();
             first.add(self.linear).write(value);
-            let values = (bytes, core::any::type_name::<T>());
-            let turn = self.wait_on_host(HostPlace { location: place, values });
+            let turn = self.wait_on_host(HostPlace { location: place, values: TypeId::of::<T>() });
             let first = exchange(&*self.host, self.linear, bytes, self.turn).cast::<T>();
             // The first one may come to the next algorithm before others have read what is left for them here.
             self.turn = !self.turn;
             Exchanged { first, turn }
         }
+    }
+}
+
+/// What the first work-item that goes on does for its group in native code.
+pub(super) struct Lead<'wi> {
+    chunk: *const HostChunk,
+    host: *const HostGroup<'wi>,
+}
+
+impl Lead<'_> {
+    /// Calls it. If it panics, the group fails: the other work-items would read what is not there.
+    ///
+    /// # Safety
+    /// Native code. The caller has [`HostTurn::First`] from its last exchange.
+    pub(super) unsafe fn run(&self, for_all: impl FnOnce()) {
+        let mut for_all = Some(for_all);
+        let mut once = || {
+            if let Some(for_all) = for_all.take() {
+                for_all();
+            }
+        };
+        // SAFETY: the group and its chunk exist as long as its work-items, and the rest is the contract of this function.
+        unsafe { ((*self.chunk).waiting.run)(&*self.host, &mut once) };
     }
 }
 

@@ -32,6 +32,7 @@ mod local;
 mod sub_group;
 mod sub_group_joint;
 
+use core::any::TypeId;
 use core::fmt;
 use core::panic::Location;
 
@@ -221,7 +222,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
             return;
         }
         // SAFETY: native code: by the contract of `new` the group and its chunk exist, and the entry ends the group.
-        unsafe { self.wait_on_host(HostPlace { location: place, values: (0, "") }) };
+        unsafe { self.wait_on_host(HostPlace { location: place, values: TypeId::of::<()>() }) };
     }
 
     /// Waits in native code.

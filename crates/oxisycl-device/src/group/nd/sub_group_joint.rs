@@ -252,11 +252,15 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const W: usize, const PROVED: b
             return Scanned { own: value, before: None, total: value };
         }
         if memory.turn == HostTurn::First {
-            // SAFETY: the values of all work-items, none of which goes on before this one waits or ends.
-            let pieces = unsafe { core::slice::from_raw_parts_mut(memory.first, items) };
-            pieces.chunks_mut(W).for_each(|pieces| scan_pieces::<T, O, W>(pieces, operator, wanted));
+            let for_all = || {
+                // SAFETY: the values of all work-items, none of which goes on before this one waits or ends.
+                let pieces = unsafe { core::slice::from_raw_parts_mut(memory.first, items) };
+                pieces.chunks_mut(W).for_each(|pieces| scan_pieces::<T, O, W>(pieces, operator, wanted));
+            };
+            // SAFETY: this is the first one.
+            unsafe { self.item.lead().run(for_all) };
         }
-        // SAFETY: within the memory, where the first one has left them.
+        // SAFETY: within the memory, where each work-item has left one.
         let piece = unsafe { memory.first.add(own).read() };
         Scanned { own: piece.value, before: piece.before, total: piece.total }
     }
