@@ -112,9 +112,8 @@ impl<'c> Addresses<'c> {
                         address
                     }));
                 }
-                Some(Opcode::CALL) if matches!(value.value_type().kind(), TypeKind::Pointer(_)) => {
-                    found.extend(self.elsewhere())
-                }
+                Some(Opcode::CALL) if is_mask(value) => queue.push((value.operand(0), None)),
+                Some(Opcode::CALL) if may_return_address(value) => found.extend(self.elsewhere()),
                 _ if is_null(value) && moved == Some(0) => {
                     found.insert(Address { base: Base::Null, distance: moved });
                 }
@@ -259,6 +258,24 @@ impl<'c> Addresses<'c> {
     fn elsewhere(&self) -> impl Iterator<Item = Address<'c>> {
         let escaped = self.escaped.iter().map(|variable| Address { base: Base::Variable(*variable), distance: None });
         escaped.chain([OTHER])
+    }
+}
+
+/// Whether an instruction clears bits of an address.
+pub(super) fn is_mask(instruction: Value<'_>) -> bool {
+    instruction.is(Opcode::CALL)
+        && instruction.callee().is_some_and(|callee| callee.name().starts_with("llvm.ptrmask."))
+}
+
+/// Whether the result of a call may be an address that the function was given, or hold one.
+fn may_return_address(call: Value<'_>) -> bool {
+    match call.value_type().kind() {
+        TypeKind::Pointer(_) => true,
+        TypeKind::Struct | TypeKind::Array | TypeKind::Vector => {
+            let name = call.callee().map(Value::name).unwrap_or_default();
+            !KEEP_NOTHING.iter().any(|prefix| name.starts_with(prefix))
+        }
+        _ => false,
     }
 }
 

@@ -11,7 +11,7 @@ mod addresses;
 use rustc_hash::FxHashSet;
 
 use crate::llvm::{Attribute, Opcode, TypeKind, Value};
-use addresses::{Addresses, Base, DEVICE_LIBRARY};
+use addresses::{Addresses, Base, DEVICE_LIBRARY, is_mask};
 
 /// The reason why no device can run a kernel over groups, because of its use of variables' addresses. `None` if there is none.
 pub(crate) fn refusal(kernel: Value<'_>) -> Option<String> {
@@ -29,6 +29,8 @@ pub(crate) fn refusal(kernel: Value<'_>) -> Option<String> {
         Some(Opcode::PTR_TO_INT | Opcode::PTR_TO_ADDR) => {
             is_of_variable(&addresses.bases(instruction.operand(0))) && !is_distance(&addresses, instruction)
         }
+        // What is left differs as the number of an address does, even beside another address of the variable.
+        Some(Opcode::CALL) if is_mask(instruction) => is_of_variable(&addresses.bases(instruction)),
         Some(Opcode::LOAD) if holds_whole_address(instruction) => {
             is_of_variable(&addresses.bases(instruction)) && !is_copied(instruction)
         }
@@ -115,6 +117,8 @@ mod tests {
             "declare void @use(i64)
             declare void @keep(ptr)
             declare ptr @kept()
+            declare {{ ptr, i64 }} @kept_slice()
+            declare ptr @llvm.ptrmask.p0.i64(ptr, i64)
             declare void @barrier() convergent
             declare void @oxisycl.read(ptr)
             declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
@@ -163,6 +167,11 @@ mod tests {
             "%o = load ptr, ptr %p store ptr %w, ptr %o %l = load ptr, ptr %o %r = icmp ult ptr %l, %p",
             "store ptr %w, ptr %v br label %b b: %l = load ptr, ptr %v %e = getelementptr i8, ptr %l, i64 4
              store ptr %e, ptr %v %r = icmp eq ptr %e, %p br i1 %r, label %b, label %d d:",
+            "call void @keep(ptr %w) %s = call { ptr, i64 } @kept_slice() %o = extractvalue { ptr, i64 } %s, 0 %r = icmp ult ptr %o, %p",
+            // What is left of a masked address, also where it is compared within one variable.
+            "%m = call ptr @llvm.ptrmask.p0.i64(ptr %v, i64 -64) %r = icmp eq ptr %m, inttoptr (i64 64 to ptr)",
+            "%m = call ptr @llvm.ptrmask.p0.i64(ptr %v, i64 -64) %r = icmp eq ptr %m, %v",
+            "store ptr %w, ptr %v %l = load ptr, ptr %v %m = call ptr @llvm.ptrmask.p0.i64(ptr %l, i64 7) %r = icmp eq ptr %m, null",
         ] {
             assert!(is_refused(body), "{body}");
         }
@@ -197,6 +206,7 @@ mod tests {
             "%a = ptrtoint ptr %p to i64 call void @use(i64 %a)",
             "%e = getelementptr i8, ptr %v, i64 %n %a = ptrtoint ptr %e to i64 %b = ptrtoint ptr %v to i64 %d = sub i64 %a, %b
              call void @use(i64 %d)",
+            "call void @keep(ptr %w) %m = call ptr @llvm.ptrmask.p0.i64(ptr %p, i64 -64) %r = icmp ult ptr %m, %p",
             "%i = load i32, ptr %v store i32 %i, ptr %w",
             "store ptr %p, ptr %v %l = load ptr, ptr %v %a = ptrtoint ptr %l to i64 call void @use(i64 %a)",
             "store ptr %w, ptr %v %l = load ptr, ptr %p %a = ptrtoint ptr %l to i64 call void @use(i64 %a)",
