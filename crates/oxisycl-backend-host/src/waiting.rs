@@ -134,12 +134,13 @@ unsafe fn waiting_of<'w>(group: &HostGroup<'_>, item: usize) -> &'w Waiting {
 /// # Safety
 /// See [`HostWaiting::wait`].
 unsafe fn wait(group: &HostGroup<'_>, item: usize, place: HostPlace) -> HostTurn {
-    if std::thread::panicking() {
-        // In a destructor of this group, since no kernel begins on a thread that unwinds. A stack that unwinds is not left.
-        return HostTurn::Unwinds;
-    }
     // SAFETY: by the contract of this function.
     let waiting = unsafe { waiting_of(group, item) };
+    if std::thread::panicking() {
+        // In a destructor of this group, since no kernel begins on a thread that unwinds. A stack that unwinds is not left.
+        waiting.fail_unless_it_has(item, place);
+        return HostTurn::Unwinds;
+    }
     if item == waiting.first {
         waiting.run_others(place);
         return HostTurn::First;
@@ -367,6 +368,21 @@ impl Waiting {
         *self.failure.borrow_mut() = Some(message_of(&*payload));
         self.unwind_others();
         resume_unwind(payload)
+    }
+
+    /// Records that a work-item has not waited, if the group has not failed. The kernel may catch the panic by which the work-item unwinds. Then the
+    /// group did without it.
+    fn fail_unless_it_has(&self, item: usize, place: HostPlace) {
+        let mut failure = self.failure.borrow_mut();
+        if failure.is_none() {
+            // SAFETY: as in `fail_at`.
+            let group = unsafe { &*self.group };
+            if !group.has_failed.get() {
+                (group.name)(item);
+            }
+            *failure =
+                Some(format!("{} came to {} while it unwound, and did not wait", of_group(item), place.location));
+        }
     }
 
     /// Unwinds again if the group has failed.
