@@ -205,6 +205,63 @@ fn an_image_with_another_nested_argument_is_refused_with_its_path() {
     assert_eq!(out.to_vec().unwrap(), [2 + 4 + 3 + 6]);
 }
 
+/// Two arguments of one type, which only their names tell apart.
+#[derive(KernelArg)]
+struct Ends {
+    low: u32,
+    high: u32,
+}
+
+#[kernel]
+fn width(item: Item<1>, ends: EndsOnDevice, out: Accessor<u32, 1, Write>) {
+    out.set(item, ends.high - ends.low);
+}
+
+#[test]
+fn an_image_with_two_arguments_of_one_type_swapped_is_refused_with_their_path() {
+    let _alone = alone();
+    let (device, out) = (device(), Buffer::from_vec(vec![0u32]).unwrap());
+    let call = || width(Ends { low: 2, high: 9 }, out.write());
+    let launch = || Queue::new(&device).unwrap().launch_call(1, call()).map(drop);
+    let made = image_of_call(&call());
+    let at = |path: &str| made.kernels[0].arguments.iter().position(|argument| argument.path == path).unwrap();
+    let (low, high) = (at("0.low"), at("0.high"));
+    let of = |number: usize| &made.kernels[0].arguments[number];
+    assert_eq!((&of(low).type_name, of(low).size), (&of(high).type_name, of(high).size));
+    let doctored = |change: fn(&mut Argument, &mut Argument)| {
+        let mut image = made.clone();
+        let [low, high] = image.kernels[0].arguments.get_disjoint_mut([low, high]).unwrap();
+        change(low, high);
+        image
+    };
+    let images = [
+        // Other names for the same places, as by a program with the fields in another order.
+        (doctored(|low, high| std::mem::swap(&mut low.path, &mut high.path)), "0.high"),
+        // The places are swapped, the list has its order.
+        (doctored(|low, high| std::mem::swap(&mut low.offset, &mut high.offset)), "0.low"),
+        // Each has its own name and place, and they are declared in another order.
+        (doctored(std::mem::swap), "0.high"),
+    ];
+    let since = oxisycl::observe::counters();
+    for (doctored, in_image) in images {
+        let place = doctored.kernels[0].arguments[low].offset;
+        let _images = Registered::new(&[doctored]);
+        let error = launch().unwrap_err();
+        assert_eq!(error.code(), ErrorCode::KernelArgument);
+        let expected = format!(
+            "kernel \"width\" on device \"{}\": its argument number {low} is `{in_image}: u32, 4 bytes at {place}` in the image, \
+             but `0.low: u32, 4 bytes at {}` in the program",
+            device.name(),
+            of(low).offset
+        );
+        assert!(error.to_string().starts_with(&expected), "{error}, not {expected}");
+    }
+    assert_eq!((oxisycl::observe::counters() - since).nodes, 0, "nothing is enqueued");
+    let _images = Registered::new(&[made]);
+    launch().unwrap();
+    assert_eq!(out.to_vec().unwrap(), [7]);
+}
+
 #[test]
 fn what_the_target_cannot_run_is_refused_with_the_builds_reason() {
     let _alone = alone();
