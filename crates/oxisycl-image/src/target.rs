@@ -129,6 +129,12 @@ mod tests {
             (928, 8, [false, true]),
             (3992, 8, [false, true]),
             (4000, 8, [true, true]),
+            // Blocks of packed bytes have any size.
+            (919, 1, [false, false]),
+            (920, 1, [false, false]),
+            (921, 1, [false, true]),
+            (3992, 1, [false, true]),
+            (3993, 1, [true, true]),
             // The block begins where its alignment has a place.
             (3968, 64, [false, true]),
             (4032, 64, [true, true]),

@@ -1,12 +1,15 @@
 //! Argument blocks of all sizes: what a launch passes by value, and what it passes by the address of a copy.
 
 use oxisycl::prelude::*;
+use oxisycl::usm::UsmPointer;
 
 use crate::harness::{Env, tests};
 use crate::support::counted;
 
 tests![
     blocks_arrive_whole_at_each_size,
+    blocks_of_odd_sizes_arrive_whole_either_side_of_each_limit,
+    a_block_of_one_byte_more_than_the_limit_is_refused,
     a_block_beyond_the_limit_names_its_largest_argument,
     large_blocks_keep_their_alignment,
     accessors_in_a_large_block_reach_their_buffers,
@@ -41,6 +44,79 @@ fn blocks_arrive_whole_at_each_size(env: &Env) {
     check::<3961>(env, 4000);
     check::<{ (32 << 10) - ACCESSOR }>(env, 32 << 10);
     check::<{ (64 << 10) - ACCESSOR }>(env, 64 << 10);
+}
+
+/// Bytes and an address with no room between them, so that a block of them has any size. One with an accessor is a multiple of eight.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+struct Packed<const N: usize> {
+    bytes: [u8; N],
+    result: UsmPointer<u8>,
+}
+
+/// A kernel whose block has `N` bytes and those of an address. Each work-item writes one of the bytes.
+fn writes<const N: usize>(bytes: [u8; N], result: UsmPointer<u8>) -> impl Fn(Item<'_, 1>) + Copy + Send + Sync {
+    let packed = Packed { bytes, result };
+    move |item| {
+        let (index, result) = (item.index(), packed.result);
+        // SAFETY: the allocation has a byte for each work-item, and outlives the launch.
+        unsafe { result.write(index, packed.bytes[index]) }
+    }
+}
+
+/// Size and alignment of a kernel's block.
+fn block_of<K>(kernel: &K) -> [usize; 2] {
+    [size_of_val(kernel), align_of_val(kernel)]
+}
+
+/// Passes a block of exactly `size` bytes, and reads all but its address.
+fn check_exactly<const N: usize>(env: &Env, size: usize) {
+    let queue = env.queue();
+    let bytes: [u8; N] = std::array::from_fn(|i| (i * 11 + i / 256 + 1) as u8);
+    let found = queue.malloc_device::<u8>(N).unwrap();
+    let kernel = writes(bytes, found.pointer());
+    assert_eq!(block_of(&kernel), [size, 1]);
+    queue.parallel_for(N, kernel).unwrap().wait().unwrap();
+    assert!(found.to_vec(&queue).unwrap() == bytes, "{size}");
+}
+
+/// What the address of a packed block takes.
+const ADDRESS: usize = size_of::<UsmPointer<u8>>();
+
+fn blocks_of_odd_sizes_arrive_whole_either_side_of_each_limit(env: &Env) {
+    // An empty block: the only trace of the kernel is its panic.
+    let kernel = |item: Item<'_, 1>| assert!(item.index() < 4, "the fifth of them");
+    assert_eq!(block_of(&kernel), [0, 1]);
+    env.queue().parallel_for(4, kernel).unwrap().wait().unwrap();
+    let error = env.queue().parallel_for(5, kernel).unwrap().wait().unwrap_err();
+    assert!(error.to_string().contains("the fifth of them"), "{error}");
+    // The launch takes 104 of the 1024 bytes of OpenCL, and of the 4096 of NVIDIA.
+    check_exactly::<{ 919 - ADDRESS }>(env, 919);
+    check_exactly::<{ 920 - ADDRESS }>(env, 920);
+    check_exactly::<{ 921 - ADDRESS }>(env, 921);
+    check_exactly::<{ 922 - ADDRESS }>(env, 922);
+    check_exactly::<{ 3991 - ADDRESS }>(env, 3991);
+    check_exactly::<{ 3992 - ADDRESS }>(env, 3992);
+    check_exactly::<{ 3993 - ADDRESS }>(env, 3993);
+    check_exactly::<{ 3994 - ADDRESS }>(env, 3994);
+    check_exactly::<{ 4000 - ADDRESS }>(env, 4000);
+    check_exactly::<{ (64 << 10) - ADDRESS }>(env, 64 << 10);
+}
+
+fn a_block_of_one_byte_more_than_the_limit_is_refused(env: &Env) {
+    const N: usize = (64 << 10) + 1 - ADDRESS;
+    let queue = env.queue();
+    let found = queue.malloc_device::<u8>(N).unwrap();
+    let kernel = writes([1; N], found.pointer());
+    assert_eq!(block_of(&kernel), [env.device().info().max_parameter_size + 1, 1]);
+    let (since, result) = counted(|| queue.parallel_for(N, kernel));
+    let error = result.unwrap_err();
+    assert_eq!((error.code(), since.nodes), (ErrorCode::KernelArgument, 0));
+    let text = error.to_string();
+    let sizes = "its captures are 65537 bytes, the limit is 65536; pass large data in a buffer, or as an `Arc`";
+    for part in ["writes", env.device().name(), sizes] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }
 
 fn a_block_beyond_the_limit_names_its_largest_argument(env: &Env) {
