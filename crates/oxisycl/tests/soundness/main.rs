@@ -4,6 +4,7 @@
 //! All of this is safe code. It runs under Miri, which sees what merely happens to work.
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod faults;
 mod kernels;
 mod leaks;
@@ -81,6 +82,11 @@ impl Gate {
 
     fn open(&self) {
         self.0.store(true, Ordering::Release);
+    }
+
+    /// For another round, when nothing waits for it.
+    fn close(&self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 
