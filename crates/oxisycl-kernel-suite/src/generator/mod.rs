@@ -121,7 +121,7 @@ struct Generator {
 }
 
 /// The source of a module with a kernel for each seed, and the lists of tests. `TESTS` has kernels over ranges, `GROUPS` kernels over groups,
-/// `ARGUMENTS` nests of arguments.
+/// `ARGUMENTS` nests of arguments, and a test of what they take of an argument block.
 pub(crate) fn module(seeds: &Seeds) -> String {
     let mut text = String::new();
     let (mut tests, mut groups) = (String::new(), String::new());
@@ -135,13 +135,14 @@ pub(crate) fn module(seeds: &Seeds) -> String {
              kernel_{seed}(input, shared, index)); }} }},"
         );
     }
-    let mut arguments = String::new();
+    let (mut arguments, mut sizes) = (String::new(), String::new());
     for &seed in &seeds.arguments {
         let nest = nest::nest(seed);
         let _ = writeln!(
             arguments,
             "    Test {{ name: \"arguments_{seed}\", run: |env| crate::arguments::compare::<{nest}>(env, {seed}) }},"
         );
+        let _ = writeln!(sizes, "    size_of::<Sent<{nest}>>(),");
     }
     for &seed in &seeds.groups {
         let (program, divides) = program::program(seed);
@@ -158,7 +159,9 @@ pub(crate) fn module(seeds: &Seeds) -> String {
     let _ = write!(
         text,
         "pub(crate) const TESTS: &[Test] = &[\n{tests}];\npub(crate) const GROUPS: &[Test] = &[\n{groups}];\n\
-         pub(crate) const ARGUMENTS: &[Test] = &[\n{arguments}];\n"
+         pub(crate) const ARGUMENTS: &[Test] = &[\n{arguments}    \
+         Test {{ name: \"sizes\", run: |_| crate::arguments::check_sizes(SIZES) }},\n];\n\
+         const SIZES: &[usize] = &[\n{sizes}];\n"
     );
     text
 }

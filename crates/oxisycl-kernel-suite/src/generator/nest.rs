@@ -1,7 +1,7 @@
 //! Random nests of arguments, as types.
 //!
 //! A nest has plain data, aligned structs, values without a size, and owners of memory of the host. They are in tuples, arrays, options and derived
-//! types. Most nests take less than 900 bytes of a kernel's argument block.
+//! types. One of four has arrays of some hundred bytes beside them. `fuzz` asserts how many bytes of an argument block nests take.
 
 use super::Random;
 
@@ -44,13 +44,25 @@ const OWNERS: [&str; 9] = [
     "Arc<u16>",
     "Box<str>",
 ];
+/// Plain data that large arrays have, with its bytes.
+const ELEMENTS: [(&str, usize); 6] = [("u8", 1), ("i16", 2), ("f32", 4), ("u64", 8), ("u128", 16), ("Aligned4", 4)];
 const DEEPEST: usize = 4;
 
 /// The type of one nest.
 pub(super) fn nest(seed: u64) -> String {
     let mut random = Random(seed ^ 0x6172_6775_6d65_6e74);
     let fields = 1 + random.below(5);
-    tuple(&mut random, fields, 1)
+    let nest = tuple(&mut random, fields, 1);
+    if seed.is_multiple_of(4) { large(&mut random, &nest) } else { nest }
+}
+
+/// A nest between two arrays, of 350 to 700 bytes together. One of them is a derived type's.
+fn large(random: &mut Random, nest: &str) -> String {
+    let mut array = || {
+        let (element, size) = random.pick(&ELEMENTS);
+        format!("[{element}; {}]", (175 + random.below(176)) / size)
+    };
+    format!("({}, Both<{nest}, {}>)", array(), array())
 }
 
 fn tuple(random: &mut Random, fields: usize, depth: usize) -> String {
@@ -88,6 +100,7 @@ mod tests {
     fn nests_are_of_their_seeds() {
         assert_eq!(nest(7), nest(7));
         let all: String = (0..200).map(nest).collect();
+        assert!((0..50).map(|n| nest(4 * n)).all(|large| large.starts_with("([") && large.contains("]>)")));
         for part in
             PLAIN.iter().chain(&OWNERS).chain(&["Option<(", "[[", "((", "; 0]", "PhantomData", "Both<", "Either<"])
         {

@@ -2,11 +2,15 @@
 //!
 //! Host and kernel take a digest of what they have. One digest would hide values that change places, so each value's position counts.
 
+use std::any::TypeId;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use oxisycl::argument::{Deconstruct, KernelArg, Value};
+use oxisycl::BackendKind;
+use oxisycl::argument::{Argument, Bound, Deconstruct, KernelArg, Sent, Value};
 use oxisycl::prelude::*;
+use oxisycl_image::{Form, decode_bundle};
+use oxisycl_runtime::program::KernelKey;
 
 use crate::harness::Env;
 
@@ -300,6 +304,62 @@ macro_rules! tuples {
 
 tuples! { (A 0) (A 0 B 1) (A 0 B 1 C 2) (A 0 B 1 C 2 D 3) (A 0 B 1 C 2 D 3 E 4) }
 
+/// What nests take of an argument block: few more than 900 bytes, and one of five more than 350. Said of as many as are in the file of seeds.
+pub(crate) fn check_sizes(sizes: &[usize]) {
+    let count = |is_counted: fn(usize) -> bool| sizes.iter().filter(|size| is_counted(**size)).count();
+    let largest = sizes.iter().max();
+    let (beyond, large) = (count(|size| size > 900), count(|size| size > 350));
+    println!("{large} of {} nests take more than 350 bytes, {beyond} more than 900: {largest:?}", sizes.len());
+    if sizes.len() >= 60 {
+        assert!(20 * beyond <= sizes.len(), "{beyond} of {} nests take more than 900 bytes", sizes.len());
+        assert!(5 * large >= sizes.len(), "{large} of {} nests take more than 350 bytes", sizes.len());
+        assert!(largest >= Some(&700), "the largest nest takes {largest:?} bytes");
+    }
+}
+
+/// The lists of arguments in this program's own images, by the kernel they are of. Empty if cargo built it alone.
+fn lists_of_images() -> &'static [(KernelKey, Vec<Argument>)] {
+    static LISTS: OnceLock<Vec<(KernelKey, Vec<Argument>)>> = OnceLock::new();
+    LISTS.get_or_init(|| {
+        let program = std::env::current_exe().and_then(std::fs::read).expect("this program's file");
+        // Bundles begin at multiples of eight, and have their length in the third number of eight bytes.
+        let bundles = (0..program.len()).step_by(8).filter(|&begin| program[begin..].starts_with(b"OXISYCLB"));
+        let bundles = bundles.filter_map(|begin| {
+            let length = program.get(begin + 16..begin + 24)?.try_into().map(u64::from_le_bytes).ok()?;
+            decode_bundle(program.get(begin..begin.checked_add(length.try_into().ok()?)?)?).ok()
+        });
+        let kernels = bundles.flatten().flat_map(|image| image.kernels);
+        kernels.map(|kernel| (KernelKey { type_id: kernel.type_id, form: kernel.form }, kernel.arguments)).collect()
+    })
+}
+
+/// The program has a list of the arguments, from the first to the last, and each image of the kernel has the same one.
+fn check_lists<A: KernelArg, K: 'static>(env: &Env, nest_size: usize, _arguments: &A, _kernel: &K) {
+    let program = Argument::list(Bound::<K, Sent<A>>::TYPE);
+    let fields = ["0", "1", "2"].map(|field| {
+        let is_of = |argument: &&Argument| argument.path.split(['.', '[']).next() == Some(field);
+        program.iter().filter(is_of).map(|argument| argument.size).sum::<usize>()
+    });
+    assert!(fields[0] == 8 && fields[2] > 0 && fields.iter().sum::<usize>() <= size_of::<Sent<A>>(), "{program:?}");
+    assert_eq!(fields[1] > 0, nest_size > 0, "{program:?}");
+    assert!(program.windows(2).all(|pair| pair[0].path != pair[1].path), "{program:?}");
+    let key = KernelKey::new(TypeId::of::<Bound<K, Sent<A>>>(), Form::Range(1));
+    let images: Vec<_> = lists_of_images().iter().filter(|(of, _)| *of == key).collect();
+    assert!(!images.is_empty() || env.queue().device().backend() == BackendKind::Host, "no image has the kernel");
+    for (_, image) in images {
+        let are_equal = image.len() == program.len() && image.iter().zip(&program).all(|(a, b)| a.is_at_place_of(b));
+        assert!(are_equal, "{image:?} in the image, {program:?} in the program");
+    }
+}
+
+/// Gives a closure the signature of a kernel with these arguments.
+fn kernel_of<A: KernelArg, K>(_arguments: &A, kernel: K) -> K
+where
+    K: for<'k> Fn(Item<'k, 1>, Value<'k, A>) + Copy + Send + Sync + 'static,
+{
+    kernel
+}
+
 /// Passes random values of a nest, and compares what two work-items of each launch have got.
 pub(crate) fn compare<A: Random>(env: &Env, seed: u64)
 where
@@ -320,11 +380,15 @@ where
         value.digest(&mut digest);
         expected.extend([digest.0; 2]);
         let arguments = (seed, value, digests.write().range(2 * launch, 2));
-        let submitted = queue.parallel_for_with(2, arguments, |item, (seed, value, digests)| {
+        let kernel = kernel_of(&arguments, |item, (seed, value, digests)| {
             let mut digest = Digest(seed);
             value.digest(&mut digest);
             digests.set(item, digest.0);
         });
+        if launch == 0 {
+            check_lists(env, size_of::<Sent<A>>(), &arguments, &kernel);
+        }
+        let submitted = queue.parallel_for_with(2, arguments, kernel);
         submitted.unwrap_or_else(|error| panic!("value {launch} of the seed {seed}: {error}"));
     }
     let found = digests.to_vec().expect("the digests");

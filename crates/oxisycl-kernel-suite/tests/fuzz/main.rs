@@ -42,6 +42,7 @@ use outcome::{Outcome, Tolerance};
 mod generated {
     use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
+    use oxisycl::argument::Sent;
     use oxisycl::operator::{BitAnd, BitOr, BitXor, Max, Min, Product, Sum as Plus};
 
     use std::marker::PhantomData;
