@@ -56,11 +56,11 @@ pub(super) fn nest(seed: u64) -> String {
     if seed.is_multiple_of(4) { large(&mut random, &nest) } else { nest }
 }
 
-/// A nest between two arrays, of 350 to 700 bytes together. One of them is a derived type's.
+/// A nest between two arrays, of 450 to 800 bytes together. One of them is a derived type's.
 fn large(random: &mut Random, nest: &str) -> String {
     let mut array = || {
         let (element, size) = random.pick(&ELEMENTS);
-        format!("[{element}; {}]", (175 + random.below(176)) / size)
+        format!("[{element}; {}]", (225 + random.below(176)) / size)
     };
     format!("({}, Both<{nest}, {}>)", array(), array())
 }

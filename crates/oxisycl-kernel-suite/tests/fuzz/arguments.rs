@@ -304,15 +304,15 @@ macro_rules! tuples {
 
 tuples! { (A 0) (A 0 B 1) (A 0 B 1 C 2) (A 0 B 1 C 2 D 3) (A 0 B 1 C 2 D 3 E 4) }
 
-/// What nests take of an argument block: few more than 900 bytes, and one of five more than 350. Said of as many as are in the file of seeds.
+/// What nests take of an argument block: few more than 900 bytes, and one of five more than 400. Said of as many as are in the file of seeds.
 pub(crate) fn check_sizes(sizes: &[usize]) {
     let count = |is_counted: fn(usize) -> bool| sizes.iter().filter(|size| is_counted(**size)).count();
     let largest = sizes.iter().max();
-    let (beyond, large) = (count(|size| size > 900), count(|size| size > 350));
-    println!("{large} of {} nests take more than 350 bytes, {beyond} more than 900: {largest:?}", sizes.len());
+    let (beyond, large) = (count(|size| size > 900), count(|size| size > 400));
+    println!("{large} of {} nests take more than 400 bytes, {beyond} more than 900: {largest:?}", sizes.len());
     if sizes.len() >= 60 {
         assert!(20 * beyond <= sizes.len(), "{beyond} of {} nests take more than 900 bytes", sizes.len());
-        assert!(5 * large >= sizes.len(), "{large} of {} nests take more than 350 bytes", sizes.len());
+        assert!(5 * large >= sizes.len(), "{large} of {} nests take more than 400 bytes", sizes.len());
         assert!(largest >= Some(&700), "the largest nest takes {largest:?} bytes");
     }
 }
