@@ -211,8 +211,9 @@ impl Queue {
         let mut missing = Vec::new();
         for requirement in requirements {
             let state = buffers.state(requirement.core());
-            // What an earlier requirement added was looked at; the last of it may have become a dependency on data since.
-            let n_before = dependencies.len().saturating_sub(1);
+            // What an earlier requirement or an event added was looked at. The last of it may become a dependency on data now.
+            let may_change = dependencies.last().is_some_and(|last| last.kind == DependencyKind::Order);
+            let n_before = dependencies.len() - usize::from(may_change);
             plan(requirement, state, &mut dependencies, &mut missing);
             check_not_failed(requirement, &dependencies[n_before..])?;
             if !missing.is_empty() {
