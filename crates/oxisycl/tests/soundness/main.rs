@@ -6,6 +6,7 @@
 
 mod arguments;
 mod faults;
+mod groups;
 mod kernels;
 mod leaks;
 mod overlap;
