@@ -12,8 +12,7 @@ use crate::support::{Random, counted, update};
 
 tests![
     numbers_of_each_type_are_summed,
-    bits_of_each_type_are_combined,
-    integers_of_each_type_are_true_or_false,
+    integers_of_each_type_are_combined_by_bits_and_truth,
     sums_of_floats_have_the_bits_of_the_tree,
     fifty_random_sums_of_floats_have_the_bits_of_the_tree,
     the_same_sum_has_the_same_bits_each_time,
@@ -84,37 +83,51 @@ fn numbers_of_each_type_are_summed(env: &Env) {
     assert_eq!(reduced(env, &values, BitXor), values.iter().fold(0, |a, b| a ^ b));
 }
 
-fn bits_of_each_type_are_combined(env: &Env) {
-    macro_rules! check {
-        ($($t:ty)*) => { $(
-            for size in [1, 100, 5000, 40_000] {
-                // Some bits are those of all values, and some those of none.
-                let bits = |i: usize| (i as $t).wrapping_mul(77) & !0x12 | 0x21;
-                let values: Vec<$t> = (0..size).map(bits).collect();
-                let (all, any) = (values.iter().fold(!0, |a, b| a & b), values.iter().fold(0, |a, b| a | b));
-                let found = (reduced(env, &values, BitAnd), reduced(env, &values, BitOr));
-                assert_eq!(found, (all, any), "{size} values of {}", stringify!($t));
-                assert!(all & 0x33 == 0x21 && any & 0x33 == 0x21);
-            }
-        )* };
-    }
-    check! { u8 i8 u16 i16 u32 i32 u64 i64 }
+/// Values by `And`, `Or`, `BitAnd` and `BitOr`, in one launch.
+fn by_bits_and_truth<T>(env: &Env, values: &[T]) -> [T; 4]
+where
+    T: DeviceCopyable + bytemuck::AnyBitPattern,
+    And: Identity<T>,
+    Or: Identity<T>,
+    BitAnd: Identity<T>,
+    BitOr: Identity<T>,
+{
+    let input = Buffer::from_vec(values.to_vec()).unwrap();
+    let targets: [Buffer<T, 1>; 4] = std::array::from_fn(|_| Buffer::from_vec(vec![values[0]]).unwrap());
+    let submitted = env.queue().submit(|cg| {
+        let (input, [all, any, common, joined]) = (cg.access(&input, Read), &targets);
+        let truth = (reduction(cg.access(all, Write), And), reduction(cg.access(any, Write), Or));
+        let bits = (reduction(cg.access(common, Write), BitAnd), reduction(cg.access(joined, Write), BitOr));
+        let into = (truth.0, truth.1, bits.0, bits.1);
+        cg.parallel_reduce(values.len(), into, move |item, (all, any, common, joined)| {
+            let value = input.get(item);
+            all.combine(value);
+            any.combine(value);
+            *common &= value;
+            *joined |= value;
+        })
+    });
+    submitted.unwrap().wait().unwrap();
+    targets.map(|target| target.to_vec().unwrap()[0])
 }
 
-fn integers_of_each_type_are_true_or_false(env: &Env) {
+fn integers_of_each_type_are_combined_by_bits_and_truth(env: &Env) {
     macro_rules! check {
         ($($t:ty)*) => { $(
             for size in [1, 100, 5000, 40_000] {
-                // No bit is in all values that are true, and none of them is 1.
-                let truth = |i: usize| [2, 4, 8][i % 3];
-                let all_but = |one: usize| -> Vec<$t> { (0..size).map(|i| if i == one { 0 } else { truth(i) }).collect() };
-                let only = |one: usize| -> Vec<$t> { (0..size).map(|i| if i == one { truth(i) } else { 0 }).collect() };
-                let name = stringify!($t);
-                assert_eq!(reduced(env, &all_but(size), And), 1, "all of {size} values of {name}");
-                assert_eq!(reduced(env, &only(size), Or), 0, "none of {size} values of {name}");
+                // All true values have bit 5, and none has bit 3. None is 1.
+                let truth = |i: usize| [33 as $t, 34, 36][i % 3];
+                let check = |values: Vec<$t>| {
+                    let (all, any) = (values.iter().all(|x| *x != 0), values.iter().any(|x| *x != 0));
+                    let (common, joined) = (values.iter().fold(!0, |a, b| a & b), values.iter().fold(0, |a, b| a | b));
+                    let expected = [<$t>::from(all), <$t>::from(any), common, joined];
+                    assert_eq!(by_bits_and_truth(env, &values), expected, "{size} values of {}", stringify!($t));
+                };
+                check((0..size).map(truth).collect());
+                check(vec![0; size]);
                 for one in [0, size / 2, size - 1] {
-                    assert_eq!(reduced(env, &all_but(one), And), 0, "all but {one} of {size} of {name}");
-                    assert_eq!(reduced(env, &only(one), Or), 1, "{one} of {size} of {name}");
+                    check((0..size).map(|i| if i == one { 0 } else { truth(i) }).collect());
+                    check((0..size).map(|i| if i == one { truth(i) } else { 0 }).collect());
                 }
             }
         )* };
