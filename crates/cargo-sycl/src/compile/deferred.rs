@@ -131,7 +131,7 @@ pub(crate) fn are_as_they_were(used: &[UsedCrate], sidecars: &[PathBuf], key: &s
 /// A crate's bitcode, made if it is missing; `None` if it cannot be made, because no build noted how.
 fn bitcode(place: &Place, key: &str) -> Result<Option<PathBuf>> {
     match Sidecar::read(place, key)?.and_then(|sidecar| sidecar.deferred) {
-        Some(deferred) => run_deferred(&deferred, place, key).map(Some),
+        Some(deferred) => run_deferred(deferred, place, key).map(Some),
         None => Ok(None),
     }
 }
@@ -162,7 +162,7 @@ fn table(crates: &[(&PathBuf, Place)], key: &str) -> HashMap<Vec<u8>, usize> {
 
 /// The host's library of a crate.
 fn library(place: &Place, key: &str) -> Option<PathBuf> {
-    let deferred = Sidecar::read(place, key).ok()??.deferred?;
+    let (deferred, _) = Sidecar::read(place, key).ok()??.deferred?.moved_to(place);
     let arguments: Vec<_> = deferred.arguments.iter().map(Into::into).collect();
     let invocation = Invocation::parse(&arguments).ok()?;
     Some(deferred.directory.join(invocation.out_dir()?).join(format!("lib{}.rlib", invocation.stem())))

@@ -87,7 +87,7 @@ fn command(
 /// Runs a pass that was put off, for the bitcode alone: the crates that use this one know the host's metadata.
 ///
 /// Processes that want the same bitcode wait for each other.
-pub(crate) fn run_deferred(deferred: &Deferred, place: &Place, key: &str) -> Result<PathBuf> {
+pub(crate) fn run_deferred(deferred: Deferred, place: &Place, key: &str) -> Result<PathBuf> {
     let lock_path = place.lock();
     let failed = |error| Failure::file(&lock_path, error);
     let lock = fs::File::create(&lock_path).map_err(failed)?;
@@ -96,6 +96,7 @@ pub(crate) fn run_deferred(deferred: &Deferred, place: &Place, key: &str) -> Res
     if bitcode.is_file() {
         return Ok(bitcode);
     }
+    let (deferred, moved) = deferred.moved_to(place);
     let arguments: Vec<_> = deferred.arguments.iter().map(Into::into).collect();
     let invocation = Invocation::parse(&arguments)?;
     let mut command = Command::new(&deferred.rustc);
@@ -103,7 +104,8 @@ pub(crate) fn run_deferred(deferred: &Deferred, place: &Place, key: &str) -> Res
     if let Some(out_dir) = invocation.out_dir() {
         // What its build script sets and its source asks for.
         let dependencies = deferred.directory.join(out_dir).join(format!("{}.d", invocation.stem()));
-        command.envs(environment_read(&fs::read_to_string(dependencies).unwrap_or_default()));
+        let read = environment_read(&fs::read_to_string(dependencies).unwrap_or_default());
+        command.envs(read.into_iter().map(|(name, value)| (name, moved.apply(&value))));
     }
     let unfinished = temporary_name(&bitcode);
     let outputs = Outputs { folder: place.folder(), bitcode: Bitcode::InOne(&unfinished), metadata: None };

@@ -57,6 +57,46 @@ pub(crate) struct Deferred {
     pub(crate) environment: BTreeMap<String, String>,
 }
 
+impl Deferred {
+    /// The folder of cargo's outputs, as the arguments name it.
+    fn outputs(&self) -> Option<String> {
+        let position = self.arguments.iter().position(|argument| argument.starts_with("--out-dir"))?;
+        let out_dir = match self.arguments[position].strip_prefix("--out-dir=") {
+            Some(out_dir) => out_dir,
+            None => self.arguments.get(position + 1)?,
+        };
+        Some(self.directory.join(out_dir).parent()?.to_str()?.to_owned())
+    }
+
+    /// How to run it where the sidecar lies now. A target folder may have been renamed or copied, and cargo takes what is in it to be up to date.
+    pub(crate) fn moved_to(mut self, place: &Place) -> (Self, Moved) {
+        let now = place.outputs().to_str().filter(|_| place.outputs().is_absolute());
+        let moved = Moved(self.outputs().zip(now.map(str::to_owned)).filter(|(from, to)| from != to));
+        self.arguments.iter_mut().chain(self.environment.values_mut()).for_each(|text| *text = moved.apply(text));
+        (self, moved)
+    }
+}
+
+/// A folder of cargo's outputs that has moved, and where it is now; `None` if it is where it was.
+#[derive(Debug)]
+pub(crate) struct Moved(Option<(String, String)>);
+
+impl Moved {
+    /// A text in which paths into the folder are such where it is now.
+    pub(crate) fn apply(&self, text: &str) -> String {
+        let Some((from, to)) = &self.0 else { return text.to_owned() };
+        let mut parts = text.split(from.as_str());
+        let mut moved = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            // A folder whose name only begins like it is another.
+            let is_it = part.is_empty() || part.starts_with(std::path::is_separator);
+            moved += if is_it { to } else { from };
+            moved += part;
+        }
+        moved
+    }
+}
+
 /// Where the sidecar of a crate and everything beside it lies.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Place {
@@ -320,6 +360,30 @@ mod tests {
         fs::rename(scratch.path().join("debug"), scratch.path().join("moved")).unwrap();
         let near = Place::new(&scratch.path().join("moved/deps"), "near-2");
         assert_eq!(read(&near), Runtime::Shared(scratch.path().join("moved/deps/libnear.so")));
+    }
+
+    #[test]
+    fn a_pass_that_was_put_off_has_the_paths_of_a_target_folder_that_moved() {
+        let deferred = |outputs: &str| Deferred {
+            rustc: "/old/debug/rustc".into(),
+            arguments: [
+                "--crate-name".to_owned(),
+                "far".to_owned(),
+                "--out-dir".to_owned(),
+                format!("{outputs}/deps"),
+                "-Ldependency=/old/debug2/deps".to_owned(),
+                format!("near={outputs}/deps/libnear-2.rmeta"),
+            ]
+            .into(),
+            directory: "/registry/far".into(),
+            environment: [("OUT_DIR".to_owned(), format!("{outputs}/build/far/out"))].into(),
+        };
+        let place = Place::new("/new/debug/deps".as_ref(), "far-3");
+        let (now, moved) = deferred("/old/debug").moved_to(&place);
+        assert_eq!(now, deferred("/new/debug"));
+        assert_eq!([moved.apply("/old/debug"), moved.apply("a /old/debug/b")], ["/new/debug", "a /new/debug/b"]);
+        let (same, stays) = now.clone().moved_to(&place);
+        assert_eq!((same, stays.apply("/old/debug/build").as_str()), (now, "/old/debug/build"));
     }
 
     #[test]
