@@ -14,7 +14,7 @@ use crate::foreign;
 use crate::lane;
 use crate::module::CudaModule;
 use crate::raw_kernel::CudaRawModule;
-use crate::sys::{RawStream, code};
+use crate::sys::{self, RawStream, code};
 
 pub(crate) struct CudaDevice {
     pub(crate) state: Arc<DeviceState>,
@@ -85,12 +85,18 @@ unsafe impl Device for CudaDevice {
     }
 
     unsafe fn load_source(&self, source: &Source<'_>) -> Result<Arc<dyn RawModule>, BackendError> {
-        let Source::Ptx(ptx) = source else {
-            let (device, what) = (self.info.name.clone(), source.name().to_owned());
-            return Err(BackendError::Unsupported { device, what });
+        let context = &self.state.context;
+        let module = match source {
+            // SAFETY: by the contract of this function.
+            Source::Ptx(ptx) => unsafe { CudaRawModule::load(context, ptx) },
+            // SAFETY: as above.
+            Source::Native(handle) => unsafe { CudaRawModule::borrowed(context, sys::RawModule(*handle)) },
+            _ => {
+                let (device, what) = (self.info.name.clone(), source.name().to_owned());
+                return Err(BackendError::Unsupported { device, what });
+            }
         };
-        // SAFETY: by the contract of this function.
-        Ok(Arc::new(unsafe { CudaRawModule::load(&self.state.context, ptx) }?))
+        Ok(Arc::new(module?))
     }
 }
 

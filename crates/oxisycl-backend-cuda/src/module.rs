@@ -32,6 +32,8 @@ pub(crate) struct CudaModule {
     pub(crate) context: Arc<Context>,
     raw: RawModule,
     facts: ImageFacts,
+    /// Whether other code has loaded it, and unloads it.
+    is_borrowed: bool,
 }
 
 /// A kernel of a loaded image.
@@ -86,7 +88,7 @@ impl CudaModule {
             )
         };
         match loaded {
-            Ok(()) => Ok(Self { context: context.clone(), raw, facts }),
+            Ok(()) => Ok(Self { context: context.clone(), raw, facts, is_borrowed: false }),
             Err(error) => Err(refusal(context, error, code, &log_text(&errors))),
         }
     }
@@ -111,6 +113,19 @@ impl CudaModule {
     /// The places where its kernels can panic or print.
     pub(crate) fn sites(&self) -> &[PanicSite] {
         &self.facts.sites
+    }
+
+    /// Code that other code has loaded.
+    ///
+    /// # Safety
+    /// A live module of the context, which lives as long as the result.
+    pub(crate) unsafe fn borrowed(context: &Arc<Context>, raw: RawModule) -> Self {
+        Self { context: context.clone(), raw, facts: ImageFacts::default(), is_borrowed: true }
+    }
+
+    /// The driver's handle.
+    pub(crate) fn raw(&self) -> RawModule {
+        self.raw
     }
 
     /// The function with the symbol `symbol`. The context is current.
@@ -161,7 +176,7 @@ impl CudaModule {
 
 impl Drop for CudaModule {
     fn drop(&mut self) {
-        if self.context.is_foreign() {
+        if self.is_borrowed || self.context.is_foreign() {
             return;
         }
         if let Ok(_entered) = self.context.enter_anyway() {

@@ -42,9 +42,27 @@ impl CudaRawModule {
         let module = unsafe { CudaModule::load(context, ptx.as_bytes(), ImageFacts::default()) }?;
         Ok(Self(Arc::new(module)))
     }
+
+    /// Code that other code has loaded.
+    ///
+    /// # Safety
+    /// Null, or a live module of the context, which lives until the result, its kernels and their commands are gone.
+    pub(crate) unsafe fn borrowed(context: &Arc<Context>, raw: sys::RawModule) -> Result<Self, BackendError> {
+        if raw == sys::RawModule::NULL {
+            let (device, found) = (context.name.clone(), format!("{:p}", raw.0));
+            let expected = format!("a module of context {:p}", context.raw.0);
+            return Err(BackendError::Handle { device, what: "module", found, expected });
+        }
+        // SAFETY: by the contract of this function.
+        Ok(Self(Arc::new(unsafe { CudaModule::borrowed(context, raw) })))
+    }
 }
 
 impl RawModule for CudaRawModule {
+    fn native_handle(&self) -> *mut c_void {
+        self.0.raw().0
+    }
+
     fn kernel(&self, name: &str) -> Result<Option<Arc<dyn RawKernel>>, BackendError> {
         let context = &self.0.context;
         let _entered = context.enter()?;
@@ -150,6 +168,10 @@ fn local_bytes(launch: &RawLaunch) -> Option<usize> {
 }
 
 impl RawKernel for CudaRawKernel {
+    fn native_handle(&self) -> *mut c_void {
+        self.function.0
+    }
+
     fn info(&self) -> &KernelInfo {
         &self.info
     }

@@ -1,4 +1,4 @@
-//! Driver queues and events that other code has made: what is asked of them before they are used.
+//! Driver queues, events and programs that other code has made: what is asked of them before they are used.
 
 use std::ptr;
 use std::sync::Arc;
@@ -98,6 +98,36 @@ pub(crate) unsafe fn wait(context: &Arc<Context>, event: Object) -> Result<Comma
         check("clEnqueueBarrierWithWaitList", result).map_err(ClError::to_backend)
     };
     Ok(Command::Native(Box::new(NativeCommand::wait(format!("the native event {:p}", event.0), Box::new(work)))))
+}
+
+/// A reference of a program of the context that is built for its device.
+///
+/// # Safety
+/// The handle is null or that of a live program.
+pub(crate) unsafe fn retain_program(context: &Context, program: Object) -> Result<(), BackendError> {
+    let (own_context, own_device) = (context.raw.0, context.device.0);
+    let expected = || format!("a program of context {own_context:p} that is built for device {own_device:p}");
+    let refuse = |found: String| Err(handle_error(context, "module", found, expected()));
+    if program == Object::NULL {
+        return refuse(format!("{:p}", program.0));
+    }
+    let of = Asked::program(&context.functions, program).words(code::PROGRAM_CONTEXT).first().copied().unwrap_or(0);
+    if of != own_context.addr() {
+        return refuse(format!("{:p} of context {of:#x}", program.0));
+    }
+    let mut status: Code = 0;
+    // SAFETY: a live program, and room for a status.
+    let asked = unsafe {
+        let get = context.functions.clGetProgramBuildInfo;
+        let value = (&raw mut status).cast();
+        get(program.0, own_device, code::BUILD_STATUS, size_of::<Code>(), value, ptr::null_mut())
+    };
+    if asked != code::SUCCESS || status != code::SUCCESS {
+        return refuse(format!("{:p}, which is not built for it", program.0));
+    }
+    // SAFETY: a live program, by the contract of this function.
+    let retained = check("clRetainProgram", unsafe { (context.functions.clRetainProgram)(program.0) });
+    retained.map_err(|error| context.fail(error))
 }
 
 fn handle_error(context: &Context, what: &'static str, found: String, expected: String) -> BackendError {

@@ -1,4 +1,4 @@
-//! Queries of platforms, devices, queues and events: plain values from `clGet..Info`.
+//! Queries of platforms, devices, queues, events and programs: plain values from `clGet..Info`.
 //!
 //! A driver that does not know a query, or answers with another size, counts as one that says nothing: zero, or an empty text.
 
@@ -29,6 +29,10 @@ impl<'f> Asked<'f> {
 
     pub(crate) fn event(functions: &'f Functions, event: Object) -> Self {
         Self { functions, object: event, get: functions.clGetEventInfo }
+    }
+
+    pub(crate) fn program(functions: &'f Functions, program: Object) -> Self {
+        Self { functions, object: program, get: functions.clGetProgramInfo }
     }
 
     pub(crate) fn functions(&self) -> &'f Functions {

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{ClError, Result, check};
+use crate::foreign;
 use crate::module::{Program, refusal};
 use crate::process_exit;
 use crate::sys::{Object, code};
@@ -44,7 +45,7 @@ impl ClRawModule {
         let (call, raw, result) = create(context, source)?;
         check(call, result).map_err(|error| context.fail(error))?;
         let program = Program { context, raw };
-        // A program of built-in kernels is built already.
+        // Others are built already.
         if let Some(options) = options(source) {
             let built = program.build(options);
             process_exit::watch();
@@ -59,7 +60,7 @@ impl ClRawModule {
 fn options<'s>(source: &Source<'s>) -> Option<&'s str> {
     match source {
         Source::OpenClC { options, .. } => Some(options),
-        Source::BuiltIn(_) => None,
+        Source::BuiltIn(_) | Source::Native(_) => None,
         _ => Some(""),
     }
 }
@@ -95,6 +96,11 @@ fn create(context: &Context, source: &Source<'_>) -> Result<(&'static str, Objec
             };
             ("clCreateProgramWithBuiltInKernels", raw)
         }
+        Source::Native(handle) => {
+            // SAFETY: null or a live program, by the contract of `load`.
+            unsafe { foreign::retain_program(context, Object(*handle)) }?;
+            ("clRetainProgram", *handle)
+        }
         Source::Ptx(_) => {
             let (device, what) = (context.name.clone(), source.name().to_owned());
             return Err(BackendError::Unsupported { device, what });
@@ -106,13 +112,17 @@ fn create(context: &Context, source: &Source<'_>) -> Result<(&'static str, Objec
 impl Drop for RawProgram {
     fn drop(&mut self) {
         if !self.context.is_foreign() {
-            // SAFETY: created by `load`, and released once; kernels, and through them commands, hold the program.
+            // SAFETY: created or retained by `load`, and released once; kernels, and through them commands, hold the program.
             unsafe { (self.context.functions.clReleaseProgram)(self.raw.0) };
         }
     }
 }
 
 impl RawModule for ClRawModule {
+    fn native_handle(&self) -> *mut c_void {
+        self.0.raw.0
+    }
+
     fn kernel(&self, name: &str) -> Result<Option<Arc<dyn RawKernel>>, BackendError> {
         let context = &self.0.context;
         context.check_alive()?;
@@ -200,6 +210,10 @@ impl ClRawKernel {
 }
 
 impl RawKernel for ClRawKernel {
+    fn native_handle(&self) -> *mut c_void {
+        self.raw.0
+    }
+
     fn info(&self) -> &KernelInfo {
         &self.info
     }

@@ -149,8 +149,11 @@ pub mod code {
     pub const QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE: u64 = 1 << 0;
     pub const QUEUE_PROFILING_ENABLE: u64 = 1 << 1;
 
+    pub const PROGRAM_CONTEXT: u32 = 0x1161;
     pub const PROGRAM_BINARY_SIZES: u32 = 0x1165;
     pub const PROGRAM_BINARIES: u32 = 0x1166;
+    /// `CL_PROGRAM_BUILD_STATUS`
+    pub const BUILD_STATUS: u32 = 0x1181;
     pub const BUILD_LOG: u32 = 0x1183;
     pub const N_ARGUMENTS: u32 = 0x1191;
     pub const KERNEL_WORK_GROUP_SIZE: u32 = 0x11B0;
@@ -245,6 +248,7 @@ functions! {
     clGetProgramBuildInfo(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> Code;
     clGetProgramInfo(Handle, u32, usize, *mut c_void, *mut usize) -> Code;
     clReleaseProgram(Handle) -> Code;
+    clRetainProgram(Handle) -> Code;
     clCreateKernel(Handle, *const c_char, *mut Code) -> Handle;
     clGetKernelInfo(Handle, u32, usize, *mut c_void, *mut usize) -> Code;
     clGetKernelWorkGroupInfo(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> Code;

@@ -152,13 +152,15 @@ pub unsafe trait Device: Any + Send + Sync {
         Err(BackendError::Unsupported { device: self.info().name.clone(), what: "device images".to_owned() })
     }
 
-    /// Has the driver compile code that the program brings, or find kernels that the device has by itself.
+    /// Has the driver compile code that the program brings, or find kernels that the device or the driver has already.
     ///
     /// # Safety
-    /// The user has vouched for the code.
+    /// The user has vouched for the code. A handle is null or live. Where the driver counts references, the result holds one. Elsewhere the handle lives
+    /// until the result, its kernels and their commands are gone.
     ///
     /// # Errors
-    /// `Unsupported` if the device takes no such code, as by default; `Driver` with the driver's log if it refuses the code.
+    /// `Unsupported` if the device takes no such code, as by default; `Driver` with the driver's log if it refuses the code. `Handle` if a handle is
+    /// not one of the device.
     unsafe fn load_source(&self, source: &Source<'_>) -> Result<Arc<dyn RawModule>, BackendError> {
         Err(BackendError::Unsupported { device: self.info().name.clone(), what: source.name().to_owned() })
     }

@@ -4,6 +4,7 @@
 //! knows of the kernel. Does not know what the code does.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub enum Source<'a> {
     },
     /// Kernels that the device has by itself, by their names.
     BuiltIn(&'a [&'a str]),
+    /// Code that the driver has already, by its handle: a `CUmodule`, or a `cl_program` that is built for the device.
+    Native(*mut c_void),
 }
 
 impl Source<'_> {
@@ -35,6 +38,7 @@ impl Source<'_> {
             Self::SpirV(_) => "kernels from SPIR-V",
             Self::OpenClC { .. } => "kernels from OpenCL C",
             Self::BuiltIn(_) => "built-in kernels",
+            Self::Native(_) => "kernels of a native module",
         }
     }
 }
@@ -46,6 +50,9 @@ pub trait RawModule: Send + Sync {
     /// # Errors
     /// The errors of the driver.
     fn kernel(&self, name: &str) -> Result<Option<Arc<dyn RawKernel>>, BackendError>;
+
+    /// The driver's handle of the code, valid as long as the object.
+    fn native_handle(&self) -> *mut c_void;
 }
 
 /// A kernel of a [`RawModule`], which it keeps alive.
@@ -62,6 +69,9 @@ pub trait RawKernel: Any + fmt::Debug + Send + Sync {
     /// The launch as a command, after [`check`](Self::check) has accepted it. Who issues it keeps the kernel until the command has ended: a driver may
     /// wait for its device when it unloads code.
     fn command(self: Arc<Self>, name: String, launch: RawLaunch) -> NativeCommand;
+
+    /// The driver's handle of the kernel, valid as long as the object.
+    fn native_handle(&self) -> *mut c_void;
 }
 
 /// A launch of a [`RawKernel`]. Its groups are whole.

@@ -69,6 +69,26 @@ pub enum NativeEvent {
     OpenCl(*mut c_void),
 }
 
+/// Code that a driver has loaded or built.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum NativeModule {
+    /// A `CUmodule`.
+    Cuda(*mut c_void),
+    /// A `cl_program` that is built.
+    OpenCl(*mut c_void),
+}
+
+/// A kernel of a [`NativeModule`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum NativeKernel {
+    /// A `CUfunction`.
+    Cuda(*mut c_void),
+    /// A `cl_kernel`. Its arguments are set for a launch, so that other code makes its own of the program.
+    OpenCl(*mut c_void),
+}
+
 // SAFETY: a number, whose uses are unsafe; drivers take their handles on any thread.
 unsafe impl Send for NativeDevice {}
 // SAFETY: as above.
@@ -85,6 +105,14 @@ unsafe impl Sync for NativeQueue {}
 unsafe impl Send for NativeEvent {}
 // SAFETY: as above.
 unsafe impl Sync for NativeEvent {}
+// SAFETY: as above.
+unsafe impl Send for NativeModule {}
+// SAFETY: as above.
+unsafe impl Sync for NativeModule {}
+// SAFETY: as above.
+unsafe impl Send for NativeKernel {}
+// SAFETY: as above.
+unsafe impl Sync for NativeKernel {}
 
 impl NativeQueue {
     /// The backend whose driver has the object.
@@ -125,6 +153,16 @@ impl NativeEvent {
     /// The handle, if its backend is that of the device.
     pub(crate) fn handle_for(self, device: &Device) -> Result<*mut c_void> {
         check_backend("event", (self.backend(), self.as_ptr()), device)
+    }
+}
+
+impl NativeModule {
+    /// The handle, if its backend is that of the device.
+    pub(crate) fn handle_for(self, device: &Device) -> Result<*mut c_void> {
+        match self {
+            Self::Cuda(handle) => check_backend("module", (BackendKind::Cuda, handle), device),
+            Self::OpenCl(handle) => check_backend("module", (BackendKind::OpenCl, handle), device),
+        }
     }
 }
 

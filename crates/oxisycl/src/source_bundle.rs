@@ -13,8 +13,9 @@ use oxisycl_backend::{
 use oxisycl_device::{Accessor, DeviceCopyable, Mode};
 use oxisycl_image::StatedNeeds;
 use oxisycl_runtime::graph::{Gate, forbid_blocking, gate_of};
-use oxisycl_types::ErrorCode;
+use oxisycl_types::{BackendKind, ErrorCode};
 
+use crate::interop::{NativeKernel, NativeModule};
 use crate::usm::UsmPointer;
 use crate::{Context, Device, Error, KernelInfo, Result};
 
@@ -105,6 +106,49 @@ impl SourceBundle {
         unsafe { Self::load(context, device, &Source::BuiltIn(names)) }
     }
 
+    /// Kernels of code that the driver has already: a `CUmodule`, or a `cl_program` that is built for the device.
+    ///
+    /// Errors: `BackendMismatch` if the handle is of another backend than the device. `Invalid` if it is null, or a program of another context or not
+    /// built for the device. `Invalid` if the device is not of the context.
+    ///
+    /// ```no_run
+    /// use oxisycl::interop::NativeModule;
+    /// use oxisycl::prelude::*;
+    /// use oxisycl::source_bundle::SourceBundle;
+    /// use std::ffi::c_void;
+    ///
+    /// # fn scale(queue: &Queue, module: *mut c_void) -> oxisycl::Result {
+    /// // SAFETY: a live `CUmodule` of the device's primary context, which is unloaded after the queue's last command has ended.
+    /// let bundle = unsafe { SourceBundle::from_native(queue.context(), queue.device(), NativeModule::Cuda(module)) }?;
+    /// let numbers = Buffer::from_vec(vec![1f32; 64])?;
+    /// let scale = bundle.kernel("scale")?;
+    /// queue.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, ReadWrite);
+    ///     // SAFETY: the kernel changes 64 elements.
+    ///     unsafe { cg.launch_raw(&scale, NdRange::new(Range::new([64]), Range::new([64])), oxisycl::arguments![numbers, 2f32]) }
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// The handle is null or live. A `CUmodule` is of the device's primary context, and lives until the bundle, its kernels and their commands are gone.
+    /// The bundle holds a reference of a `cl_program`.
+    pub unsafe fn from_native(context: &Context, device: &Device, native: NativeModule) -> Result<Self> {
+        let handle = native.handle_for(device)?;
+        // SAFETY: by the contract of this function.
+        unsafe { Self::load(context, device, &Source::Native(handle)) }
+    }
+
+    /// The driver's handle of the code, valid as long as the bundle or a kernel of it.
+    pub fn native_module(&self) -> NativeModule {
+        let handle = self.module.native_handle();
+        match self.device.backend() {
+            BackendKind::Cuda => NativeModule::Cuda(handle),
+            _ => NativeModule::OpenCl(handle),
+        }
+    }
+
     /// # Safety
     /// The driver may believe the code.
     unsafe fn load(context: &Context, device: &Device, source: &Source<'_>) -> Result<Self> {
@@ -183,6 +227,15 @@ impl RawKernel {
     /// The bundle that it is of.
     pub fn bundle(&self) -> &SourceBundle {
         &self.bundle
+    }
+
+    /// The driver's handle, valid as long as the kernel.
+    pub fn native_kernel(&self) -> NativeKernel {
+        let handle = self.kernel.native_handle();
+        match self.bundle.device.backend() {
+            BackendKind::Cuda => NativeKernel::Cuda(handle),
+            _ => NativeKernel::OpenCl(handle),
+        }
     }
 
     /// What is known of it on its device.

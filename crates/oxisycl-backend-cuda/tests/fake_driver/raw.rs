@@ -89,6 +89,27 @@ fn wrong_arguments_and_ranges_are_refused_before_anything_is_launched() {
 }
 
 #[test]
+fn a_module_of_other_code_is_used_and_stays_loaded() {
+    let fake = Fake::new();
+    let device = fake.device();
+    // SAFETY: the fake driver's own kernels.
+    let own = unsafe { device.load_source(&Source::Ptx(PTX)) }.expect("the PTX is loaded");
+    let modules = fake.held()[1];
+    // SAFETY: a live module, which outlives the other object.
+    let borrowed = unsafe { device.load_source(&Source::Native(own.native_handle())) }.expect("it is a module");
+    assert_eq!(borrowed.native_handle(), own.native_handle());
+    let kernel = borrowed.kernel("raw_add").expect("the driver answers").expect("it has the kernel");
+    assert!(!kernel.native_handle().is_null());
+    drop((borrowed, kernel));
+    assert_eq!(fake.held()[1], modules, "other code's module was unloaded");
+    assert!(own.kernel("raw_add").expect("the driver answers").is_some());
+    // SAFETY: a null handle.
+    let refused = unsafe { device.load_source(&Source::Native(std::ptr::null_mut())) }.err();
+    let text = refused.expect("null is no module").to_string();
+    assert!(text.contains("cannot take the native module 0x0: expected a module of context 0x"), "{text}");
+}
+
+#[test]
 fn what_the_driver_refuses_is_told_with_its_log() {
     let fake = Fake::new();
     let device = fake.device();

@@ -1,4 +1,4 @@
-//! Driver queues and events that other code has made.
+//! Driver queues, events and programs that other code has made.
 
 use std::alloc::Layout;
 use std::ptr;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use libloading::Library;
 use oxisycl_backend::{
     BackendError, Command, CopyCommand, Dependency, DependencyKind, Device, MemoryId, NativeHandle, Queue,
-    QueueOptions, UsmKind,
+    QueueOptions, Source, UsmKind,
 };
 use oxisycl_backend_opencl::sys::{Code, Functions, Handle, code};
 use oxisycl_backend_opencl::{SharingKind, native_context, native_device, native_events};
@@ -21,6 +21,7 @@ crate::suite::tests![
     commands_of_all_queues_wait_for_a_native_event,
     the_events_of_a_command_are_the_caller_s_own,
     handles_that_are_not_the_device_s_are_refused_with_their_values,
+    a_program_of_other_code_is_retained_if_it_is_built_for_the_device,
 ];
 
 const REFERENCES_OF_EVENT: u32 = 0x11D2;
@@ -289,5 +290,59 @@ fn handles_that_are_not_the_device_s_are_refused_with_their_values() {
         [event, failed].iter().for_each(|event| user.release(*event));
         let (_, probe) = issue(&own, Command::Marker, &[]);
         probe.wait().result.expect("the device is as before");
+    }
+}
+
+fn a_program_of_other_code_is_retained_if_it_is_built_for_the_device() {
+    for device in devices(SharingKind::Best) {
+        let user = User::new(&device);
+        let program = |context: Handle| {
+            let text = b"kernel void put(global uint *x) { x[get_global_id(0)] = 7; }";
+            let (pointer, size, mut code) = (text.as_ptr().cast(), text.len(), 0);
+            // SAFETY: a live context, and one text of as many bytes as are said.
+            let program = unsafe {
+                let create = user.functions.clCreateProgramWithSource;
+                create(context, 1, &raw const pointer, &raw const size, &raw mut code)
+            };
+            assert_eq!(code, 0);
+            program
+        };
+        // SAFETY: null, or a live program.
+        let load = |program| unsafe { device.load_source(&Source::Native(program)) };
+        let refused = |program| load(program).err().expect("an error").to_string();
+        let expected =
+            format!("expected a program of context {:p} that is built for device {:p}", user.context, user.device);
+        let device_name = &device.info().name;
+        let of = |found: String| format!("device \"{device_name}\" cannot take the native module {found}: {expected}");
+        assert_eq!(refused(ptr::null_mut()), of("0x0".to_owned()));
+        let own = program(user.context);
+        assert_eq!(refused(own), of(format!("{own:p}, which is not built for it")));
+        let mut code = 0;
+        // SAFETY: a live device; no properties and no callback.
+        let other = unsafe {
+            let create = user.functions.clCreateContext;
+            create(ptr::null(), 1, &raw const user.device, ptr::null(), ptr::null_mut(), &raw mut code)
+        };
+        assert_eq!(code, 0);
+        let foreign = program(other);
+        assert_eq!(refused(foreign), of(format!("{foreign:p} of context {other:p}")));
+
+        // SAFETY: a live program and device; without a callback, the call returns when it is built.
+        let built = unsafe {
+            let build = user.functions.clBuildProgram;
+            build(own, 1, &raw const user.device, c"".as_ptr(), ptr::null(), ptr::null_mut())
+        };
+        assert_eq!(built, 0);
+        let module = load(own).expect("a built program");
+        assert_eq!(module.native_handle(), own);
+        // SAFETY: live programs and a context of this test's own, each given back once.
+        unsafe {
+            (user.functions.clReleaseProgram)(own);
+            (user.functions.clReleaseProgram)(foreign);
+            (user.functions.clReleaseContext)(other);
+        }
+        let kernel = module.kernel("put").expect("the driver answers").expect("it has the kernel");
+        assert!(!kernel.native_handle().is_null());
+        assert!(module.kernel("get").expect("the driver answers").is_none());
     }
 }

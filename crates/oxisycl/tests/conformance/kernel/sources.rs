@@ -2,6 +2,7 @@
 
 use oxisycl::BackendKind;
 use oxisycl::arguments;
+use oxisycl::interop::{NativeKernel, NativeModule};
 use oxisycl::prelude::*;
 use oxisycl::source_bundle::{RawArgument, RawKernel, SourceBundle};
 
@@ -12,6 +13,8 @@ tests![
     kernels_from_source_run_with_arguments_by_index,
     a_module_of_spirv_runs_with_arguments_by_index,
     arguments_and_ranges_that_do_not_fit_are_refused_before_anything_is_enqueued,
+    kernels_of_a_native_module_run_with_arguments_by_index,
+    native_modules_that_are_not_the_device_s_are_refused,
     source_that_does_not_compile_is_a_build_error_with_the_log,
     a_kernel_from_source_is_for_its_device_and_context,
     built_in_kernels_are_listed_and_no_others_are_found,
@@ -199,6 +202,53 @@ fn a_module_of_spirv_runs_with_arguments_by_index(env: &Env) {
         assert!(y.to_vec().unwrap().into_iter().eq((0..1024).map(|i| 1 + 6 * i)));
         // Not a part of it with whole words: Intel's driver ends the process there.
         assert_eq!(code(load(&spirv()[..7])), ErrorCode::Build);
+    }
+}
+
+fn kernels_of_a_native_module_run_with_arguments_by_index(env: &Env) {
+    let queue = env.queue();
+    let Some(original) = bundle(&queue, OPENCL_C, PTX) else { return };
+    let original = original.unwrap();
+    let (context, device) = (queue.context(), queue.device());
+    // SAFETY: a live module of the device, which outlives the commands.
+    let borrowed = unsafe { SourceBundle::from_native(context, device, original.native_module()) }.unwrap();
+    assert_eq!(borrowed.native_module(), original.native_module());
+    let add = borrowed.kernel("add").unwrap();
+    let handle = match (add.native_kernel(), device.backend()) {
+        (NativeKernel::Cuda(handle), BackendKind::Cuda) | (NativeKernel::OpenCl(handle), BackendKind::OpenCl) => handle,
+        (other, backend) => panic!("{other:?} of {backend}"),
+    };
+    assert!(!handle.is_null());
+    assert_eq!(borrowed.kernel("missing").unwrap_err().code(), ErrorCode::Invalid);
+    drop(borrowed);
+    let x = Buffer::from_vec((0..64u32).collect()).unwrap();
+    let y = Buffer::from_vec(vec![1u32; 64]).unwrap();
+    let launched = queue.submit(|cg| {
+        let (x, y) = (cg.access(&x, Read), cg.access(&y, ReadWrite));
+        // SAFETY: the kernel uses 64 elements of both, and 32 numbers of local memory.
+        unsafe { cg.launch_raw(&add, range(64, 32), arguments![x, y, 3u32, RawArgument::local(128)]) }
+    });
+    launched.unwrap();
+    drop(add);
+    assert!(y.to_vec().unwrap().into_iter().eq((0..64).map(|i| 1 + 3 * i)));
+    // The module is still there.
+    assert!(original.kernel("add").is_ok());
+}
+
+fn native_modules_that_are_not_the_device_s_are_refused(env: &Env) {
+    let queue = env.queue();
+    let (context, device) = (queue.context(), queue.device());
+    let backend = device.backend();
+    for native in [NativeModule::Cuda(std::ptr::null_mut()), NativeModule::OpenCl(std::ptr::null_mut())] {
+        // SAFETY: a null handle.
+        let error = unsafe { SourceBundle::from_native(context, device, native) }.unwrap_err();
+        let is_own = match native {
+            NativeModule::Cuda(_) => backend == BackendKind::Cuda,
+            _ => backend == BackendKind::OpenCl,
+        };
+        assert_eq!(error.code(), if is_own { ErrorCode::Invalid } else { ErrorCode::BackendMismatch }, "{error}");
+        let text = error.to_string();
+        assert!(text.contains(device.name()) && text.contains("native module 0x0"), "{text}");
     }
 }
 
