@@ -116,6 +116,30 @@ fn loaded_kernels_and_copies_are_taken_while_a_new_kernel_waits_on_a_simulated_d
 }
 
 #[test]
+fn a_panic_of_a_new_kernel_that_waited_reaches_event_and_queue_once() {
+    let (_alone, _limit) = (alone(), watchdog());
+    static FLAG: AtomicBool = AtomicBool::new(false);
+    static N_ERRORS: AtomicU32 = AtomicU32::new(0);
+    let new = own_images::kernel(|_: Item<'_, 1>| panic!("new and late"));
+    let _image = Registered::new(&[image_of(&new)]);
+    let simulator = simulator();
+    let device = &simulator.devices()[0];
+    let count = |errors: Vec<oxisycl::Error>| _ = N_ERRORS.fetch_add(errors.len() as u32, Ordering::Relaxed);
+    let queue = Queue::builder().device(device).handler(count).build().unwrap();
+    let (_spinning, running) = spin(&Queue::new(device).unwrap(), &FLAG);
+    let event = queue.parallel_for(1, new).unwrap();
+    assert!(!event.is_complete() && simulator.control().loads(0) == 1);
+    FLAG.store(true, Ordering::Release);
+    let error = event.wait().unwrap_err();
+    assert!(error.code() == ErrorCode::Kernel && error.to_string().ends_with("new and late"), "{error}");
+    assert_eq!(event.wait().unwrap_err().to_string(), error.to_string());
+    queue.throw_asynchronous();
+    queue.throw_asynchronous();
+    assert_eq!(N_ERRORS.load(Ordering::Relaxed), 1);
+    running.wait().unwrap();
+}
+
+#[test]
 fn many_new_kernels_are_submitted_behind_a_running_one() {
     let (_alone, _limit) = (alone(), watchdog());
     static TOTAL: AtomicU32 = AtomicU32::new(0);

@@ -389,12 +389,25 @@ fn trace_by_call() {
     work().unwrap();
     observe::stop_trace().unwrap();
     println!("path={}", path.display());
+    let path = folder().join("function.json");
+    observe::start_trace(&path).unwrap();
+    let numbers = Buffer::from_vec(vec![1u32; 4]).unwrap();
+    Queue::default().unwrap().launch_call(4, doubled(numbers.update())).unwrap().wait().unwrap();
+    observe::stop_trace().unwrap();
+    println!("function={}", path.display());
+}
+
+#[kernel]
+fn doubled(item: Item<1>, numbers: Accessor<u32, 1, ReadWrite>) {
+    numbers.update(item, |n| 2 * n);
 }
 
 #[test]
 fn a_trace_can_be_taken_of_a_part_of_the_program() {
     let ended = run("traces_by_call", &[]).succeeded();
     assert_traced(&ended, &std::fs::read_to_string(ended.value("path")).unwrap());
+    let spans = spans(&std::fs::read_to_string(ended.value("function")).unwrap());
+    assert!(spans.iter().any(|(name, category)| name.ends_with("doubled") && category == "kernel"), "{spans:?}");
 }
 
 #[test]

@@ -101,6 +101,10 @@ fn captured_addresses_of_the_host_are_errors_with_the_variable_and_legal_twins_a
         let variable = path.split(['.', '[']).next().unwrap();
         assert!(marked == variable || is_named_kernel, "{path} is not {marked}");
         assert!(error["rendered"].as_str().unwrap().starts_with(&format!("error[{CODE}]: {message}\n")));
+        // What the crate `rustfix` needs of a diagnostic, and of a span.
+        assert!(error["children"].is_array() && error["level"] == "error" && error["code"].is_object(), "{error:#}");
+        let needed = ["text", "suggested_replacement", "suggestion_applicability", "expansion", "label"];
+        assert!(needed.iter().all(|key| span.get(key).is_some()), "{span:#}");
         marked_lines.push(number("line_start"));
     }
     marked_lines.sort_unstable();

@@ -95,16 +95,27 @@ fn a_debug_build_and_what_follows_it() {
     assert_eq!(compiled(&messages), ["app"]);
     assert!(project.inspect("target/sycl/debug/app").starts_with("sm_70: 3 kernels"));
 
-    // What a build knows of its devices follows its targets.
-    let asking = "fn main() { println!(\"{} {}\", oxisycl::all_devices_have!(Fp64), oxisycl::any_device_has!(Gpu)); }";
+    // What a build knows of its devices follows its targets, on the host and in device code.
+    let asking = "use oxisycl::prelude::*;
+        const KNOWN: u32 = 777_770 + 2 * oxisycl::all_devices_have!(Fp64) as u32 + oxisycl::any_device_has!(Gpu) as u32;
+        fn main() {
+            let found = Buffer::from_vec(vec![0]).unwrap();
+            Queue::default().unwrap().parallel_for_with(1, found.write(), |item, found| found.set(item, KNOWN)).unwrap();
+            println!(\"{KNOWN} {}\", found.to_vec().unwrap()[0]);
+        }";
     project.write("app/src/bin/asking.rs", asking);
-    let ask = |targets: &str| {
+    for (targets, known) in
+        [("sm_90", 777_773u32), ("spirv", 777_771), ("sm_90,spirv", 777_771), ("sm_80,sm_90", 777_773)]
+    {
         let arguments = ["run", "--package", "app", "--bin", "asking", "--targets", targets];
         let (output, messages) = succeed(&mut project.sycl(&arguments));
         assert_eq!(compiled(&messages), ["app"], "only crates that ask, and what is linked: {messages}");
-        output
-    };
-    assert_eq!([ask("sm_90"), ask("spirv"), ask("sm_90,spirv")], ["true true\n", "false true\n", "false true\n"]);
+        assert_eq!(output, format!("{known} {known}\n"), "{targets}");
+        let (ptx, modules) = codes(&project, "asking");
+        assert_eq!(ptx.contains(&known.to_string()), targets.contains("sm_"), "{targets}: {ptx}");
+        let words = |bytes: &Vec<u8>| bytes.as_chunks::<4>().0.contains(&known.to_le_bytes());
+        assert_eq!(modules.values().any(words), targets.contains("spirv"), "{targets}");
+    }
     fs::remove_file(project.root.join("app/src/bin/asking.rs")).unwrap();
 
     // A change of a source changes the kernels.
@@ -122,7 +133,7 @@ fn a_debug_build_and_what_follows_it() {
     // The same bytes however many compilations run at a time, and without what was kept.
     let both = ["build", "--package", "app", "--targets", "sm_70,spirv"];
     succeed(&mut project.sycl(&both));
-    let first = codes(&project);
+    let first = codes(&project, "app");
     assert_eq!((first.0 == ptx, first.1.len()), (true, 3), "{:?}", first.1.keys());
     let (assembly, _) = succeed(&mut project.sycl(&llvm));
     fs::remove_dir_all(project.root.join("cache")).unwrap();
@@ -137,7 +148,7 @@ fn a_debug_build_and_what_follows_it() {
         .unwrap();
     let (_, messages) = succeed(project.sycl(&both).args(["--jobs", "1"]));
     assert_eq!(compiled(&messages), ["app"]);
-    assert!(codes(&project) == first, "expected the same bytes again");
+    assert!(codes(&project, "app") == first, "expected the same bytes again");
     assert_eq!(succeed(&mut project.sycl(&llvm)).0, assembly);
 
     programs_of_any_name_have_their_kernels(&project);
@@ -152,11 +163,12 @@ fn a_debug_build_and_what_follows_it() {
 }
 
 /// The program's PTX, and its modules of SPIR-V by the names of their files.
-fn codes(project: &Project) -> (String, BTreeMap<OsString, Vec<u8>>) {
-    let (ptx, _) = succeed(&mut project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "ptx"]));
+fn codes(project: &Project, program: &str) -> (String, BTreeMap<OsString, Vec<u8>>) {
+    let program = format!("target/sycl/debug/{program}");
+    let (ptx, _) = succeed(&mut project.sycl(&["inspect", &program, "--emit", "ptx"]));
     let folder = project.root.join("target/codes");
     let _ = fs::remove_dir_all(&folder);
-    succeed(project.sycl(&["inspect", "target/sycl/debug/app", "--emit", "spirv", "--out"]).arg(&folder));
+    succeed(project.sycl(&["inspect", &program, "--emit", "spirv", "--out"]).arg(&folder));
     let files = fs::read_dir(&folder).unwrap().map(Result::unwrap);
     (ptx, files.map(|file| (file.file_name(), fs::read(file.path()).unwrap())).collect())
 }

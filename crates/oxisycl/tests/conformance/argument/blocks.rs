@@ -90,6 +90,13 @@ fn blocks_of_odd_sizes_arrive_whole_either_side_of_each_limit(env: &Env) {
     env.queue().parallel_for(4, kernel).unwrap().wait().unwrap();
     let error = env.queue().parallel_for(5, kernel).unwrap().wait().unwrap_err();
     assert!(error.to_string().contains("the fifth of them"), "{error}");
+    // A block of one byte.
+    let limit = 4u8;
+    let kernel = move |item: Item<'_, 1>| assert!(item.index() < usize::from(limit), "beyond {limit}");
+    assert_eq!(block_of(&kernel), [1, 1]);
+    env.queue().parallel_for(4, kernel).unwrap().wait().unwrap();
+    let error = env.queue().parallel_for(5, kernel).unwrap().wait().unwrap_err();
+    assert!(error.to_string().contains("beyond 4"), "{error}");
     // The launch takes 104 of the 1024 bytes of OpenCL, and of the 4096 of NVIDIA.
     check_exactly::<{ 919 - ADDRESS }>(env, 919);
     check_exactly::<{ 920 - ADDRESS }>(env, 920);

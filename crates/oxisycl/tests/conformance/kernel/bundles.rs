@@ -3,7 +3,7 @@
 use oxisycl::KernelId;
 use oxisycl::group::nd::{LocalAccessor, NdItem};
 use oxisycl::group::{Fixed1, Local};
-use oxisycl::kernel_bundle::{Executable, Input, KernelBundle};
+use oxisycl::kernel_bundle::{Executable, Input, KernelBundle, Object};
 use oxisycl::prelude::*;
 use oxisycl::specialization::{SpecId, Specialized};
 
@@ -17,6 +17,7 @@ tests![
     a_bundle_has_kernels_whose_stated_needs_the_device_meets,
     a_group_has_a_bundle_or_values_of_constants,
     a_bundle_has_values_of_constants_from_the_state_input,
+    bundles_are_made_of_devices_of_their_context_compiled_and_linked,
 ];
 
 #[kernel(sub_group_size(32))]
@@ -190,4 +191,35 @@ fn a_bundle_has_values_of_constants_from_the_state_input(env: &Env) {
     }
     launched.unwrap().wait().unwrap();
     assert_eq!(numbers.to_vec().unwrap(), [0, 10, 20, 30, 40]);
+}
+
+fn bundles_are_made_of_devices_of_their_context_compiled_and_linked(env: &Env) {
+    let (queue, device) = (env.queue(), std::slice::from_ref(env.device()));
+    let foreign = Context::new(std::slice::from_ref(env.other_device())).unwrap();
+    let builder = || KernelBundle::<Input>::builder(queue.context());
+    assert_eq!(code(builder().with_devices(&[]).get()), ErrorCode::Invalid);
+    assert_eq!(code(KernelBundle::<Executable>::builder(&foreign).with_devices(device).get()), ErrorCode::Invalid);
+    assert_eq!(code(KernelBundle::link([])), ErrorCode::Invalid);
+
+    let (first, second) = (Buffer::from_vec(iota(5)).unwrap(), Buffer::from_vec(iota(5)).unwrap());
+    let launched = queue.submit(|cg| {
+        let numbers = cg.access(&first, ReadWrite);
+        let add = oxisycl::kernel(move |item: Item<1>| numbers.update(item, |x| x + 20));
+        let numbers = cg.access(&second, ReadWrite);
+        let scale = oxisycl::kernel(move |item: Item<1>| numbers.update(item, |x| 30 * x));
+        let object = |id: KernelId| -> oxisycl::Result<KernelBundle<Object>> {
+            builder().with_devices(device).with_kernels(&[id]).get()?.compile()
+        };
+        let objects = [object(KernelId::of_range(&add))?, object(KernelId::of_range(&scale))?];
+        let linked = KernelBundle::link(&objects)?;
+        assert_eq!((linked.devices(), linked.kernel_ids().len()), (device, 2));
+        cg.use_bundle(&linked)?;
+        cg.parallel_for(5, scale)
+    });
+    if !(env.device().has(Aspect::OnlineCompiler) && env.device().has(Aspect::OnlineLinker)) {
+        assert_eq!(code(launched), ErrorCode::Invalid);
+        return;
+    }
+    launched.unwrap().wait().unwrap();
+    assert_eq!((first.to_vec().unwrap(), second.to_vec().unwrap()), (iota(5), vec![0, 30, 60, 90, 120]));
 }

@@ -3,6 +3,7 @@
 
 use std::num::Wrapping;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use oxisycl::argument::{Copied, Keep};
 use oxisycl::group::{Fixed1, Local};
@@ -32,8 +33,17 @@ fn twins_of_addresses_of_the_host() -> oxisycl::Result<()> {
     Ok(())
 }
 
+/// What `argument_leaves_its_kernel.rs` does with the memory, done with a number of it.
+fn twin_of_an_argument_that_leaves() -> oxisycl::Result<()> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let queue = Queue::default()?;
+    queue.parallel_for_with(8, vec![1u32; 8], |_, table| NUMBER.store(table[0], Ordering::Relaxed))?;
+    Ok(())
+}
+
 fn main() -> oxisycl::Result<()> {
     twins_of_addresses_of_the_host()?;
+    twin_of_an_argument_that_leaves()?;
     let (queue, x) = (Queue::default()?, Buffer::from_vec(vec![1.0f32; 8])?);
     let shared = queue.malloc_shared::<u32>(8)?;
     // Pointers of the device library, and memory of one value.

@@ -3,9 +3,10 @@
 #![deny(warnings)]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use oxisycl::BufferAccess;
-use oxisycl::argument::{Bits, Keep};
+use oxisycl::argument::{Bits, Decompose, Keep, Launch};
 use oxisycl::prelude::*;
 
 #[derive(KernelArg)]
@@ -62,6 +63,38 @@ struct Inputs<'a, T, const D: usize> {
     numbers: Accessor<'a, T, D, Read>,
 }
 
+/// A kernel gets the type itself, since it gets the types of all fields themselves.
+#[derive(KernelArg)]
+#[oxisycl(device = Self)]
+struct Owner {
+    names: u32,
+}
+
+#[derive(KernelArg)]
+#[oxisycl(by_hand)]
+struct ByHand(u32);
+
+impl Decompose for ByHand {
+    type Parts = u32;
+    type Device<'k> = u32;
+    type Error = std::convert::Infallible;
+
+    fn deconstruct(self) -> Result<u32, Self::Error> {
+        Ok(self.0)
+    }
+
+    fn reconstruct(_: Launch<'_>, number: u32) -> u32 {
+        number
+    }
+}
+
+#[derive(KernelArg)]
+struct Table {
+    names: Vec<u32>,
+}
+
+static KEPT: AtomicU32 = AtomicU32::new(0);
+
 fn main() -> oxisycl::Result<()> {
     let queue = Queue::default()?;
     let numbers = Buffer::from_vec(vec![1u32])?;
@@ -84,5 +117,8 @@ fn main() -> oxisycl::Result<()> {
             assert_eq!(one.numbers.get(item), other.numbers.get(item))
         })
     })?;
+    queue.parallel_for_with(1, (Owner { names: 1 }, ByHand(1)), |_, (owner, by_hand)| assert_eq!(owner.names, by_hand))?;
+    // A number of what a kernel gets, beyond the call.
+    queue.parallel_for_with(1, Table { names: vec![1] }, |_, table| KEPT.store(table.names[0], Ordering::Relaxed))?;
     queue.wait()
 }
