@@ -263,18 +263,14 @@ mod tests {
         }
     }
 
-    /// What becomes of a kernel with a barrier, in which a work-item may panic before others loop, with that way out of the loop.
-    fn lowered_barrier(target: &str, is_end: &str) -> String {
-        let context = context();
-        let target = codegen::of(&target.parse().expect("a target")).expect("a target");
+    /// What becomes of a kernel in which a work-item may panic before the others do `before`, and loop until `%is_end`, which `round` computes.
+    fn lowered_loop(target: &dyn Target, before: &str, round: &str) -> String {
         let (record, end) = (panic_names::RECORD, ENDS[usize::from(!target.barriers_see_ends())]);
-        let barrier = match target.barriers_see_ends() {
-            true => "llvm.nvvm.barrier.cta.sync.all(i32 0)",
-            false => "oxisycl.spirv.barrier()",
-        };
         let text = format!(
             "@tile = external addrspace(3) global i32
             declare void @llvm.nvvm.barrier.cta.sync.all(i32) convergent
+            declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32) convergent
+            declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1) convergent
             declare void @oxisycl.spirv.barrier() convergent
             declare void @{end}() noreturn
             declare i1 @differs()
@@ -290,19 +286,32 @@ mod tests {
                 call void @{end}()
                 unreachable
             goes:
-                call void @{barrier}
+                {before}
                 br label %loop
             loop:
                 %n = phi i32 [ 0, %goes ], [ %next, %loop ]
-                %next = add i32 %n, 1
-                %left = load i32, ptr addrspace(3) @tile
-                %is_end = icmp eq i32 {is_end}, %length
+                {round}
                 br i1 %is_end, label %done, label %loop
             done:
                 ret void
             }}"
         );
-        lowered_kernel(&context, &*target, &text)
+        lowered_kernel(&context(), target, &text)
+    }
+
+    /// What becomes of one with a barrier and that way out of the loop.
+    fn lowered_barrier(target: &str, is_end: &str) -> String {
+        let target = codegen::of(&target.parse().expect("a target")).expect("a target");
+        let barrier = match target.barriers_see_ends() {
+            true => "call void @llvm.nvvm.barrier.cta.sync.all(i32 0)",
+            false => "call void @oxisycl.spirv.barrier()",
+        };
+        let round = format!(
+            "%next = add i32 %n, 1
+            %left = load i32, ptr addrspace(3) @tile
+            %is_end = icmp eq i32 {is_end}, %length"
+        );
+        lowered_loop(&*target, barrier, &round)
     }
 
     #[test]
@@ -319,40 +328,15 @@ mod tests {
         }
     }
 
-    /// What becomes of a kernel with an exchange and no barrier, in which a lane may panic before the others loop by that step.
+    /// What becomes of one with an exchange, no barrier, and that step from round to round.
     fn lowered_exchange(exchange: &str, step: &str) -> String {
-        let context = context();
         let target = codegen::of(&"sm_70".parse().expect("a target")).expect("a target");
-        let (record, end) = (panic_names::RECORD, ENDS[0]);
-        let text = format!(
-            "declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32) convergent
-            declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1) convergent
-            declare void @{end}() noreturn
-            declare i1 @differs()
-            define internal void @{record}(ptr %l, i32 %s, i64 %k, i64 %a, i64 %b, i64 %c) {{
-                store i32 %s, ptr %l
-                ret void
-            }}
-            define void @kernel(i32 %length) {{
-                %own = call i1 @differs()
-                br i1 %own, label %fails, label %goes
-            fails:
-                call void @{record}(ptr null, i32 0, i64 0, i64 0, i64 0, i64 0)
-                call void @{end}()
-                unreachable
-            goes:
-                %step = call i32 @llvm.nvvm.{exchange})
-                br label %loop
-            loop:
-                %n = phi i32 [ 0, %goes ], [ %next, %loop ]
-                %next = add i32 %n, {step}
-                %is_end = icmp ult i32 %next, %length
-                br i1 %is_end, label %loop, label %done
-            done:
-                ret void
-            }}"
+        let before = format!("%step = call i32 @llvm.nvvm.{exchange})");
+        let round = format!(
+            "%next = add i32 %n, {step}
+            %is_end = icmp uge i32 %next, %length"
         );
-        lowered_kernel(&context, &*target, &text)
+        lowered_loop(&*target, &before, &round)
     }
 
     #[test]
