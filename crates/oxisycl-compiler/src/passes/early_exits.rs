@@ -264,7 +264,7 @@ mod tests {
     }
 
     /// What becomes of a kernel in which a work-item may panic before the others do `before`, and loop until `%is_end`, which `round` computes.
-    fn lowered_loop(target: &dyn Target, before: &str, round: &str) -> String {
+    fn lowered_loop(context: &Context, target: &dyn Target, before: &str, round: &str) -> String {
         let (record, end) = (panic_names::RECORD, ENDS[usize::from(!target.barriers_see_ends())]);
         let text = format!(
             "@tile = external addrspace(3) global i32
@@ -296,11 +296,12 @@ mod tests {
                 ret void
             }}"
         );
-        lowered_kernel(&context(), target, &text)
+        lowered_kernel(context, target, &text)
     }
 
     /// What becomes of one with a barrier and that way out of the loop.
     fn lowered_barrier(target: &str, is_end: &str) -> String {
+        let context = context();
         let target = codegen::of(&target.parse().expect("a target")).expect("a target");
         let barrier = match target.barriers_see_ends() {
             true => "call void @llvm.nvvm.barrier.cta.sync.all(i32 0)",
@@ -311,7 +312,7 @@ mod tests {
             %left = load i32, ptr addrspace(3) @tile
             %is_end = icmp eq i32 {is_end}, %length"
         );
-        lowered_loop(&*target, barrier, &round)
+        lowered_loop(&context, &*target, barrier, &round)
     }
 
     #[test]
@@ -330,13 +331,14 @@ mod tests {
 
     /// What becomes of one with an exchange, no barrier, and that step from round to round.
     fn lowered_exchange(exchange: &str, step: &str) -> String {
+        let context = context();
         let target = codegen::of(&"sm_70".parse().expect("a target")).expect("a target");
         let before = format!("%step = call i32 @llvm.nvvm.{exchange})");
         let round = format!(
             "%next = add i32 %n, {step}
             %is_end = icmp uge i32 %next, %length"
         );
-        lowered_loop(&*target, &before, &round)
+        lowered_loop(&context, &*target, &before, &round)
     }
 
     #[test]
