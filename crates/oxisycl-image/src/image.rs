@@ -19,7 +19,8 @@ pub struct DeviceImage {
     pub unsupported: Vec<UnsupportedKernel>,
     /// Where kernels of the image can panic or print; the device tells a position in this list.
     pub sites: Vec<PanicSite>,
-    /// The code, in the target's own format.
+    /// The code, in the target's own format. For a host, whose code is linked into the program, which function it is: see
+    /// [`native_index`](Self::native_index).
     pub code: Vec<u8>,
 }
 
@@ -157,6 +158,20 @@ impl DeviceImage {
         Ok(())
     }
 
+    /// The `code` of a host's image of one kernel: 4 bytes with the place of the kernel's function in a table. The table of native entries
+    /// is registered with the bundle.
+    pub fn native_code(index: u32) -> Vec<u8> {
+        index.to_le_bytes().to_vec()
+    }
+
+    /// The place in the table of native entries, from [`native_code`](Self::native_code). `None` if the image is not of a host, has
+    /// another number of kernels than one, or its code is not 4 bytes.
+    pub fn native_index(&self) -> Option<u32> {
+        let bytes: [u8; 4] = self.code.as_slice().try_into().ok()?;
+        let is_of_host = matches!(self.target, ImageTarget::Host { .. });
+        (is_of_host && self.kernels.len() == 1).then_some(u32::from_le_bytes(bytes))
+    }
+
     /// What is known of a panic site that a device recorded; `None` if there is no such site.
     pub fn site(&self, index: u32) -> Option<&PanicSite> {
         self.sites.get(usize::try_from(index).ok()?)
@@ -245,6 +260,27 @@ mod tests {
         };
         change(&mut image);
         image
+    }
+
+    #[test]
+    fn the_image_of_a_host_has_the_place_of_its_function() {
+        let host = |triple: &str| ImageTarget::Host { triple: triple.to_owned(), level: None };
+        let of = |change: &dyn Fn(&mut DeviceImage)| {
+            image(|image| {
+                image.target = host("x86_64-unknown-linux-gnu");
+                image.kernels.truncate(1);
+                image.code = DeviceImage::native_code(0x0102_0304);
+                change(image);
+            })
+            .native_index()
+        };
+        assert_eq!(DeviceImage::native_code(0x0102_0304), [4, 3, 2, 1]);
+        assert_eq!(of(&|_| {}), Some(0x0102_0304));
+        assert_eq!(of(&|image| image.code.truncate(3)), None);
+        assert_eq!(of(&|image| image.code.push(0)), None);
+        assert_eq!(of(&|image| image.kernels.clear()), None);
+        assert_eq!(of(&|image| image.kernels.push(image.kernels[0].clone())), None);
+        assert_eq!(of(&|image| image.target = ImageTarget::Ptx { sm: 70 }), None);
     }
 
     #[test]
@@ -352,7 +388,7 @@ mod tests {
 
     #[test]
     fn targets_have_a_text_that_means_them() {
-        let unknown = image(|image| image.target = ImageTarget::Host { triple: String::new() });
+        let unknown = image(|image| image.target = ImageTarget::Host { triple: String::new(), level: None });
         assert!(matches!(unknown.verify(), Err(ImageError::Target(_))));
         let ambiguous = image(|image| image.target = ImageTarget::AmdGcn { arch: "sm_90".to_owned() });
         assert!(matches!(ambiguous.verify(), Err(ImageError::AmbiguousTarget { .. })));

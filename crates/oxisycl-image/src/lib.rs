@@ -34,4 +34,4 @@ pub use panic_site::{
 };
 pub use print_buffer::{Printed, read_print_buffer};
 pub use specialized::SpecializedLoad;
-pub use target::{ImageTarget, TargetError};
+pub use target::{HostLevel, ImageTarget, TargetError};

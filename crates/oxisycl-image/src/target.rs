@@ -8,14 +8,17 @@ use crate::ParameterLayout;
 
 /// What a device image was compiled for.
 ///
-/// Prints as `host:x86_64-unknown-linux-gnu`, `sm_90`, `spirv1.4` or `gfx942`, and parses from exactly these forms.
+/// Prints as `host:x86_64-unknown-linux-gnu`, `host:x86_64-unknown-linux-gnu+x86-64-v3`, `sm_90`, `spirv1.4` or `gfx942`, and parses from
+/// exactly these forms.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ImageTarget {
-    /// Native code of a host target triple.
+    /// Native code of a host target triple. An image of it holds no code: see [`DeviceImage::native_index`](crate::DeviceImage::native_index).
     Host {
         /// The triple.
         triple: String,
+        /// What the code uses beyond what every processor of the triple has; `None` if nothing.
+        level: Option<HostLevel>,
     },
     /// NVIDIA PTX.
     Ptx {
@@ -36,10 +39,50 @@ pub enum ImageTarget {
     },
 }
 
+/// A level of x86-64 that native code may ask for, above the level that every such processor has. The lower level comes first.
+///
+/// Names and features are those of the psABI of x86-64. A processor of a level has all features of the levels below.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum HostLevel {
+    /// `x86-64-v3`: AVX2, BMI, FMA and what belongs to them.
+    V3,
+    /// `x86-64-v4`: also AVX-512 with its parts F, BW, CD, DQ and VL.
+    V4,
+}
+
+impl HostLevel {
+    /// All levels, the lowest first.
+    pub const ALL: [Self; 2] = [Self::V3, Self::V4];
+
+    /// The level's name. Compilers know a processor of this name, which has the features of the level and no others.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V3 => "x86-64-v3",
+            Self::V4 => "x86-64-v4",
+        }
+    }
+
+    /// The number in its name.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::V3 => 3,
+            Self::V4 => 4,
+        }
+    }
+}
+
+impl fmt::Display for HostLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 impl fmt::Display for ImageTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Host { triple } => write!(f, "host:{triple}"),
+            Self::Host { triple, level: None } => write!(f, "host:{triple}"),
+            Self::Host { triple, level: Some(level) } => write!(f, "host:{triple}+{level}"),
             Self::Ptx { sm } => write!(f, "sm_{sm}"),
             Self::SpirV { major, minor } => write!(f, "spirv{major}.{minor}"),
             Self::AmdGcn { arch } => f.write_str(arch),
@@ -76,7 +119,7 @@ impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "image target: expected host:<triple>, sm_<number>, spirv<major>.<minor> or gfx<processor>, found {:?}",
+            "image target: expected host:<triple>, host:<triple>+<level>, sm_<number>, spirv<major>.<minor> or gfx<processor>, found {:?}",
             self.text
         )
     }
@@ -92,7 +135,12 @@ impl FromStr for ImageTarget {
 
 fn parse(text: &str) -> Option<ImageTarget> {
     if let Some(triple) = text.strip_prefix("host:") {
-        return is_word(triple, "-_.").then(|| ImageTarget::Host { triple: triple.to_owned() });
+        // No triple has a `+`.
+        let (triple, level) = match triple.split_once('+') {
+            None => (triple, None),
+            Some((triple, name)) => (triple, Some(HostLevel::ALL.into_iter().find(|level| level.name() == name)?)),
+        };
+        return is_word(triple, "-_.").then(|| ImageTarget::Host { triple: triple.to_owned(), level });
     }
     if let Some(sm) = text.strip_prefix("sm_") {
         return Some(ImageTarget::Ptx { sm: number(sm)? });
@@ -149,9 +197,12 @@ mod tests {
 
     #[test]
     fn every_target_parses_from_its_print() {
+        let host = |triple: &str, level| ImageTarget::Host { triple: triple.to_owned(), level };
         for (text, target) in [
-            ("host:x86_64-unknown-linux-gnu", ImageTarget::Host { triple: "x86_64-unknown-linux-gnu".to_owned() }),
-            ("host:thumbv8m.main-none-eabi", ImageTarget::Host { triple: "thumbv8m.main-none-eabi".to_owned() }),
+            ("host:x86_64-unknown-linux-gnu", host("x86_64-unknown-linux-gnu", None)),
+            ("host:x86_64-unknown-linux-gnu+x86-64-v3", host("x86_64-unknown-linux-gnu", Some(HostLevel::V3))),
+            ("host:x86_64-unknown-linux-musl+x86-64-v4", host("x86_64-unknown-linux-musl", Some(HostLevel::V4))),
+            ("host:thumbv8m.main-none-eabi", host("thumbv8m.main-none-eabi", None)),
             ("sm_70", ImageTarget::Ptx { sm: 70 }),
             ("sm_120", ImageTarget::Ptx { sm: 120 }),
             ("spirv1.0", ImageTarget::SpirV { major: 1, minor: 0 }),
@@ -166,12 +217,27 @@ mod tests {
     }
 
     #[test]
+    fn levels_are_in_the_order_of_their_numbers() {
+        assert!(HostLevel::ALL.is_sorted() && HostLevel::ALL.is_sorted_by_key(|level| level.number()));
+        for level in HostLevel::ALL {
+            assert_eq!(level.to_string(), format!("x86-64-v{}", level.number()));
+        }
+    }
+
+    #[test]
     fn other_texts_are_refused() {
         for text in [
             "",
             "host",
             "host:",
             "host:a b",
+            "host:+x86-64-v3",
+            "host:x86_64-unknown-linux-gnu+",
+            "host:x86_64-unknown-linux-gnu+v3",
+            "host:x86_64-unknown-linux-gnu+x86-64-v2",
+            "host:x86_64-unknown-linux-gnu+x86-64-V3",
+            "host:x86_64-unknown-linux-gnu+x86-64-v3+",
+            "host:x86_64-unknown-linux-gnu+x86-64-v3+x86-64-v4",
             "sm_",
             "sm_90a",
             "sm_+90",
@@ -198,7 +264,7 @@ mod tests {
     fn the_error_names_the_forms() {
         assert_eq!(
             "cuda".parse::<ImageTarget>().unwrap_err().to_string(),
-            "image target: expected host:<triple>, sm_<number>, spirv<major>.<minor> or gfx<processor>, found \"cuda\""
+            "image target: expected host:<triple>, host:<triple>+<level>, sm_<number>, spirv<major>.<minor> or gfx<processor>, found \"cuda\""
         );
     }
 }

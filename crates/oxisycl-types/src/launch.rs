@@ -8,6 +8,7 @@ use crate::HostWaiting;
 ///
 /// Its units are work-items, or work-groups for a kernel over groups, whose launch has a [`GroupSize`], too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct LaunchRange {
     /// How many dimensions the kernel sees (1 to 3); 0 for a single task.
     pub dimensions: u8,
@@ -89,6 +90,7 @@ impl GroupSize {
 /// first of up to [`ITEMS_PER_STORE`](Self::ITEMS_PER_STORE) consecutive work-items of a row, so that the panic hook can read it. One of
 /// these executes.
 #[derive(Debug)]
+#[repr(C)]
 pub struct HostChunk {
     /// First linear id.
     pub begin: usize,
@@ -127,3 +129,11 @@ impl HostChunk {
 /// the dimensions that the entry was made for. Every accessor in the arguments must point to memory that is valid and free of conflicting
 /// use for the duration of the call.
 pub type HostEntry = unsafe fn(*const u8, &LaunchRange, &HostChunk);
+
+/// Native code of a kernel that the device compiler made, as it is in a link unit's table of native entries. The contract is that of
+/// [`HostEntry`].
+///
+/// [`HostEntry`] has Rust's calling convention, which two code generators need not agree on. This one is C's: three addresses are passed,
+/// nothing is returned, and a panic of the kernel unwinds through the function. The launch and the chunk are laid out as C lays out their
+/// fields.
+pub type NativeEntry = unsafe extern "C-unwind" fn(*const u8, &LaunchRange, &HostChunk);

@@ -33,7 +33,7 @@ pub use device_type::DeviceType;
 pub use error_code::ErrorCode;
 pub use host_group::{HostGroup, HostPlace, HostTurn, HostWaiting};
 pub use id::Id;
-pub use launch::{GroupSize, HostChunk, HostEntry, LaunchRange};
+pub use launch::{GroupSize, HostChunk, HostEntry, LaunchRange, NativeEntry};
 pub use nd_range::NdRange;
 pub use quirk::{Quirk, Reproducer};
 pub use range::Range;

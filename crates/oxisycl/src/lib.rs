@@ -94,7 +94,7 @@ pub use oxisycl_device::{
     Mode, ModeFor, NdRange, NoInit, OnlyLoads, Range, Read, ReadWrite, Single, SingleKernel, Stores, View, ViewIter,
     Window, Write, float, kernel,
 };
-pub use oxisycl_image::ImageTarget;
+pub use oxisycl_image::{HostLevel, ImageTarget};
 pub use oxisycl_runtime::{Error, Result};
 pub use oxisycl_types::{AccessMode, Aspect, BackendKind, DeviceType, ErrorCode};
 

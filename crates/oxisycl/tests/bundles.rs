@@ -104,7 +104,7 @@ fn a_bundle_tells_its_kernels_and_images() {
     assert_eq!(bundle.kernel(&other_id).unwrap().id(), &other_id);
     invalid(bundle.kernel(&third_id), "the kernel bundle has no kernel");
     let images = bundle.images();
-    let target = ImageTarget::Host { triple: "simulated".to_owned() };
+    let target = ImageTarget::Host { triple: "simulated".to_owned(), level: None };
     assert_eq!(images.iter().map(|image| image.size).collect::<Vec<_>>(), [3, 100]);
     assert!(images.iter().all(|image| image.target.as_ref() == Some(&target)), "{images:?}");
     assert_eq!(images[1].kernel_ids, std::slice::from_ref(&other_id));

@@ -89,7 +89,11 @@ pub(crate) fn simulated_info(config: &SimulatedConfig, name: String, memory: Mem
 
 /// The image targets of a device with that configuration. Their triple is that of no real host.
 fn image_targets(config: &SimulatedConfig) -> Vec<ImageTarget> {
-    if config.native_kernels { Vec::new() } else { vec![ImageTarget::Host { triple: "simulated".to_owned() }] }
+    if config.native_kernels {
+        Vec::new()
+    } else {
+        vec![ImageTarget::Host { triple: "simulated".to_owned(), level: None }]
+    }
 }
 
 // SAFETY: one memory for each device, and queues that copy and fill in the process's own memory.

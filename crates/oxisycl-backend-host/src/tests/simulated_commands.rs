@@ -119,7 +119,7 @@ fn profiling_and_native_kernels_can_be_taken_away() {
 
 #[test]
 fn devices_without_native_kernels_load_images_made_for_them() {
-    let target = |triple: &str| oxisycl_image::ImageTarget::Host { triple: triple.to_owned() };
+    let target = |triple: &str| oxisycl_image::ImageTarget::Host { triple: triple.to_owned(), level: None };
     let image = |triple| oxisycl_image::DeviceImage {
         target: target(triple),
         kernels: Vec::new(),

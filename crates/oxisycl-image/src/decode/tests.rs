@@ -3,7 +3,7 @@
 use super::*;
 use crate::format::CHECKSUM_OFFSET;
 use crate::{
-    ArgumentFormat, FormatAlignment, FormatCount, FormatTrait, ImageTarget, MessagePiece, PanicSite, encode,
+    ArgumentFormat, FormatAlignment, FormatCount, FormatTrait, HostLevel, ImageTarget, MessagePiece, PanicSite, encode,
     encode_bundle,
 };
 
@@ -97,7 +97,7 @@ fn sample() -> DeviceImage {
 
 fn empty() -> DeviceImage {
     DeviceImage {
-        target: ImageTarget::Host { triple: "x86_64-unknown-linux-gnu".to_owned() },
+        target: ImageTarget::Host { triple: "x86_64-unknown-linux-gnu".to_owned(), level: None },
         kernels: Vec::new(),
         build_options: String::new(),
         unsupported: Vec::new(),
@@ -153,6 +153,7 @@ fn images_round_trip() {
         DeviceImage { code: vec![0xa5; 100_000], ..sample() },
         DeviceImage { sites: every_format(), ..empty() },
         DeviceImage { target: ImageTarget::SpirV { major: 1, minor: 4 }, ..empty() },
+        DeviceImage { target: ImageTarget::Host { triple: "x".to_owned(), level: Some(HostLevel::V3) }, ..empty() },
         DeviceImage { target: ImageTarget::AmdGcn { arch: "gfx90a:xnack-".to_owned() }, ..sample() },
     ] {
         assert_eq!(decode(&encode(&image).unwrap()), Ok(image));

@@ -4,8 +4,8 @@
 //! length and checksum: without that only the checksum would be tested.
 
 use oxisycl_image::{
-    Argument, ArgumentFormat, DeviceImage, Form, FormatCount, FormatTrait, GroupNeeds, ImageTarget, KernelEntry,
-    MessagePiece, PanicSite, ParameterLayout, SourceLocation, SpecializedLoad, UnsupportedKernel, encode,
+    Argument, ArgumentFormat, DeviceImage, Form, FormatCount, FormatTrait, GroupNeeds, HostLevel, ImageTarget,
+    KernelEntry, MessagePiece, PanicSite, ParameterLayout, SourceLocation, SpecializedLoad, UnsupportedKernel, encode,
     encode_bundle,
 };
 use xxhash_rust::xxh3::xxh3_64;
@@ -99,7 +99,10 @@ pub(crate) fn dearest() -> Vec<(Vec<u8>, Kind)> {
 /// An image that keeps the rules.
 fn image(random: &mut Random) -> DeviceImage {
     let target = match random.below(4) {
-        0 => ImageTarget::Host { triple: "x86_64-unknown-linux-gnu".to_owned() },
+        0 => ImageTarget::Host {
+            triple: "x86_64-unknown-linux-gnu".to_owned(),
+            level: (random.below(2) == 0).then_some(HostLevel::V4),
+        },
         1 => ImageTarget::SpirV { major: 1, minor: random.next() as u32 },
         2 => ImageTarget::AmdGcn { arch: "gfx90a:xnack-".to_owned() },
         _ => ImageTarget::Ptx { sm: random.next() as u32 },

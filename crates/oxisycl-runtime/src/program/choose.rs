@@ -1,8 +1,8 @@
 //! Which image of a kernel a device gets, or why none.
 //!
 //! The rules, in this order. If the link unit that holds the program's half of the kernel has images of it, only those
-//! count. Otherwise those of all link units count. An image counts if its target is one that the device takes; for PTX
-//! and SPIR-V also a lower version. The first target of the device's list wins, then the highest version, then the
+//! count. Otherwise those of all link units count. An image counts if its target is one that the device takes. For PTX
+//! and SPIR-V a lower version counts, too, and for hosts a lower level. The first target of the device's list wins, then the highest version, then the
 //! order in the bundle. An image whose kernel needs an aspect that the device lacks, or states sizes that it does not have, is passed over
 //! for the next. If
 //! images of several link units are equally good and differ, that is an error, since no rule can tell which is meant.
@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 use oxisycl_backend::Device;
 use oxisycl_image::{
-    Argument, Form, GroupNeeds, ImageError, ImageTarget, KernelEntry, ParameterLayout, SourceLocation, StatedNeeds,
+    Argument, Form, GroupNeeds, HostLevel, ImageError, ImageTarget, KernelEntry, ParameterLayout, SourceLocation,
+    StatedNeeds,
 };
 use oxisycl_types::{ArgumentType, Aspect, ErrorCode};
 
@@ -73,11 +74,20 @@ pub(super) fn fit(image: &ImageTarget, targets: &[ImageTarget]) -> Option<Rank> 
             {
                 takes_minor.checked_sub(*minor)?
             }
+            (
+                ImageTarget::Host { triple: of, level: has },
+                ImageTarget::Host { triple: takes_triple, level: takes },
+            ) if of == takes_triple => number(*takes).checked_sub(number(*has))?,
             (image, target) if image == target => 0,
             _ => return None,
         };
         Some((position, distance))
     })
+}
+
+/// Orders levels of hosts. Code that asks for none is below all of them.
+fn number(level: Option<HostLevel>) -> u32 {
+    level.map_or(0, HostLevel::number)
 }
 
 /// The image that `device` gets.

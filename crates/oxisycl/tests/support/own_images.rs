@@ -49,7 +49,7 @@ pub(crate) fn entry<K: 'static>(form: Form) -> KernelEntry {
 
 pub(crate) fn image(kernels: Vec<KernelEntry>) -> DeviceImage {
     DeviceImage {
-        target: ImageTarget::Host { triple: "simulated".to_owned() },
+        target: ImageTarget::Host { triple: "simulated".to_owned(), level: None },
         kernels,
         build_options: String::new(),
         unsupported: Vec::new(),

@@ -1,6 +1,6 @@
 //! Which image a kernel gets, and the errors if none.
 
-use oxisycl_image::StatedNeeds;
+use oxisycl_image::{HostLevel, StatedNeeds};
 use oxisycl_types::{ArgumentPart, ArgumentType, Aspects};
 
 use super::*;
@@ -63,7 +63,7 @@ fn the_exact_target_is_preferred_then_the_highest_lower_one() {
 
 #[test]
 fn nothing_is_said_to_be_built_for_a_device_that_no_compiler_has_a_target_for() {
-    let takes = ImageTarget::Host { triple: "simulated".to_owned() };
+    let takes = ImageTarget::Host { triple: "simulated".to_owned(), level: None };
     let fixture = Fixture::new(RecordingConfig::new(1).with_images(&[takes]));
     let _bundle = fixture.register(&[first_image(80)]);
     assert_eq!(
@@ -85,7 +85,20 @@ fn the_first_of_the_devices_targets_is_preferred() {
     assert_eq!(fit(&ImageTarget::SpirV { major: 2, minor: 0 }, &targets), None);
     assert_eq!(fit(&ptx(70), &targets), Some((2, 10)));
     assert_eq!(fit(&ptx(70), &[ptx(60), ptx(80)]), Some((1, 10)));
-    assert_eq!(fit(&ImageTarget::Host { triple: "x".to_owned() }, &targets), None);
+    assert_eq!(fit(&ImageTarget::Host { triple: "x".to_owned(), level: None }, &targets), None);
+}
+
+#[test]
+fn a_host_takes_levels_not_above_its_own_and_the_highest_first() {
+    let host = |triple: &str, level| ImageTarget::Host { triple: triple.to_owned(), level };
+    let of = |level| host("x86_64-unknown-linux-gnu", level);
+    let (none, v3, v4) = (of(None), of(Some(HostLevel::V3)), of(Some(HostLevel::V4)));
+    let ranks = |takes: &ImageTarget| [&none, &v3, &v4].map(|image| fit(image, std::slice::from_ref(takes)));
+    assert_eq!(ranks(&none), [Some((0, 0)), None, None]);
+    assert_eq!(ranks(&v3), [Some((0, 3)), Some((0, 0)), None]);
+    assert_eq!(ranks(&v4), [Some((0, 4)), Some((0, 1)), Some((0, 0))]);
+    assert_eq!(fit(&host("x86_64-unknown-linux-musl", None), std::slice::from_ref(&v4)), None);
+    assert_eq!(fit(&v3, &[ptx(80), host("simulated", None)]), None);
 }
 
 #[test]
