@@ -153,7 +153,7 @@ fn kernel(device: &Arc<dyn Device>) -> Arc<dyn LoadedKernel> {
 fn command(code: &Arc<dyn LoadedKernel>) -> Command {
     let descriptor = oxisycl_backend_testing::contract::native()[1];
     let (code, arguments, range) = (Some(code.clone()), ArgumentBlock::new(&()), LaunchRange::SINGLE);
-    Command::from(KernelCommand { descriptor, code, arguments, range, group: None })
+    Command::from(KernelCommand { descriptor, code, native: None, arguments, range, group: None })
 }
 
 /// Seconds of the fastest of some rounds of both, taken in turn.

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use oxisycl_backend::{
     AffinityDomain, BackendError, Device, DeviceInfo, Memory, Partition, PartitionProperty, Queue, QueueOptions,
 };
+use oxisycl_image::ImageTarget;
 
+use crate::levels::native_levels;
 use crate::pool::Pool;
 use crate::queue::HostQueue;
 use crate::topology::Topology;
@@ -129,7 +131,7 @@ impl HostDevice {
     }
 }
 
-// SAFETY: the memory is the host's, and kernels are the program's own code.
+// SAFETY: the memory is the host's, and kernels are the program's own code. `levels` asks the processor for each feature of a level.
 unsafe impl Device for HostDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -145,6 +147,10 @@ unsafe impl Device for HostDevice {
             Partition::ByCounts(counts) => self.by_counts(counts),
             Partition::ByAffinityDomain(domain) => self.by_affinity(*domain),
         }
+    }
+
+    fn native_levels(&self) -> &[ImageTarget] {
+        native_levels()
     }
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {

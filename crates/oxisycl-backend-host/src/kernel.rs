@@ -66,11 +66,9 @@ pub(crate) unsafe fn run_chunk(command: &KernelCommand, begin: usize, end: usize
     let outer = CURRENT.with(Cell::get);
     let frame = Frame { command, chunk: &raw const chunk, location: RefCell::new(None), outer };
     CURRENT.with(|current| current.set(&raw const frame));
-    let entry = command.descriptor.host_entry;
-    let arguments = command.arguments.as_ptr();
     // SAFETY: by the contract of `Queue::issue`, the issuer promises that the argument block belongs to the entry and that its accessors
-    // are valid. The range is the launch's own.
-    let ended = catch_unwind(AssertUnwindSafe(|| unsafe { entry(arguments, &command.range, &chunk) }));
+    // are valid. The chunk is one of the launch.
+    let ended = catch_unwind(AssertUnwindSafe(|| unsafe { command.run(&chunk) }));
     CURRENT.with(|current| current.set(frame.outer));
     if let Some(memory) = memory {
         memory.keep();

@@ -18,6 +18,7 @@ mod device;
 mod event;
 mod info;
 mod kernel;
+mod levels;
 mod links;
 mod memory;
 mod panic_hook;

@@ -37,6 +37,7 @@ fn submit(queue: &Arc<dyn Queue>) -> Result<Arc<Done>, BackendError> {
     let command = KernelCommand {
         descriptor,
         code: None,
+        native: None,
         arguments: ArgumentBlock::new(&()),
         range: LaunchRange::SINGLE,
         group: None,

@@ -105,7 +105,7 @@ pub fn launch<K: Copy + Send + Sync>(
     descriptor.location = Location::caller();
     descriptor.parameters = ParameterLayout { size: size_of::<K>(), align: align_of::<K>() };
     let arguments = ArgumentBlock::new(arguments);
-    Command::from(KernelCommand { descriptor, code: Some(code.clone()), arguments, range, group: None })
+    Command::from(KernelCommand { descriptor, code: Some(code.clone()), native: None, arguments, range, group: None })
 }
 
 /// A range of `n` work-items in a line.

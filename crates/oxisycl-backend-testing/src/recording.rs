@@ -57,6 +57,7 @@ pub struct RecordingConfig {
     peer_copies: bool,
     mode: CompletionMode,
     image_targets: Vec<ImageTarget>,
+    native_levels: Vec<ImageTarget>,
     binary_key: Option<String>,
     load_waits: bool,
     lacking: Vec<Aspect>,
@@ -83,6 +84,7 @@ impl RecordingConfig {
             peer_copies: true,
             mode: CompletionMode::Manual,
             image_targets: Vec::new(),
+            native_levels: Vec::new(),
             binary_key: None,
             load_waits: false,
             lacking: Vec::new(),
@@ -137,6 +139,13 @@ impl RecordingConfig {
     #[must_use]
     pub fn with_images(mut self, targets: &[ImageTarget]) -> Self {
         self.image_targets = targets.to_vec();
+        self
+    }
+
+    /// The devices take native code of the device compiler for these targets, best first. To be used only with entries that this processor runs.
+    #[must_use]
+    pub fn with_native_levels(mut self, targets: &[ImageTarget]) -> Self {
+        self.native_levels = targets.to_vec();
         self
     }
 
@@ -205,7 +214,8 @@ impl RecordingBackend {
                 if config.waits_for_own_device_only { EventDomain::unique() } else { EventDomain::PLATFORM };
             let memory = Arc::new(RecordingMemory::new(info.memory.id, info.name.clone(), shared.clone()));
             let traits = QueueTraits { event_domain, ..config.traits };
-            Arc::new(RecordingDevice { index, memory, info, traits, shared: shared.clone() })
+            let native_levels = config.native_levels.clone();
+            Arc::new(RecordingDevice { index, memory, info, native_levels, traits, shared: shared.clone() })
         };
         let devices = infos.into_iter().enumerate().map(device).collect();
         let info = PlatformInfo {
@@ -239,11 +249,13 @@ struct RecordingDevice {
     index: usize,
     memory: Arc<dyn Memory>,
     info: DeviceInfo,
+    native_levels: Vec<ImageTarget>,
     traits: QueueTraits,
     shared: Arc<Shared>,
 }
 
-// SAFETY: one memory for each device; images have no code, and their kernels are those of the image.
+// SAFETY: one memory for each device; images have no code, and their kernels are those of the image. A test that asks for levels of native code
+// promises that the processor runs its entries.
 unsafe impl Device for RecordingDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -251,6 +263,10 @@ unsafe impl Device for RecordingDevice {
 
     fn memory(&self) -> &Arc<dyn Memory> {
         &self.memory
+    }
+
+    fn native_levels(&self) -> &[ImageTarget] {
+        &self.native_levels
     }
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {

@@ -85,9 +85,8 @@ fn execute(job: Job) {
 
 fn launch(command: &KernelCommand, record: Option<Record>) {
     let chunk = HostChunk::new(0, command.range.size());
-    let entry = command.descriptor.host_entry;
     // SAFETY: the arguments belong to the entry, and all else is by the issuer's promise.
-    let run = || unsafe { entry(command.arguments.as_ptr(), &command.range, &chunk) };
+    let run = || unsafe { command.run(&chunk) };
     if catch_unwind(AssertUnwindSafe(run)).is_err()
         && let Some(Record(record)) = record
     {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use oxisycl_image::KernelDescriptor;
-use oxisycl_types::{GroupSize, LaunchRange};
+use oxisycl_image::{HostLevel, KernelDescriptor};
+use oxisycl_types::{GroupSize, HostChunk, LaunchRange, NativeEntry};
 
 use crate::{ArgumentBlock, FillPattern, KernelBox, LoadedKernel, MemoryId, NativeCommand};
 
@@ -87,6 +87,22 @@ impl fmt::Display for Command {
     }
 }
 
+/// Code of the device compiler that runs in the place of a kernel's own native code.
+#[derive(Clone, Copy, Debug)]
+pub struct NativeCode {
+    /// The function. The contract is that of the kernel's `host_entry`.
+    pub entry: NativeEntry,
+    /// What it asks of the processor; `None` if no more than the program does.
+    pub level: Option<HostLevel>,
+}
+
+impl NativeCode {
+    /// The name of code of a level in reports: the level's, or `baseline`.
+    pub fn name(level: Option<HostLevel>) -> &'static str {
+        level.map_or("baseline", HostLevel::name)
+    }
+}
+
 /// One launch of a kernel.
 #[derive(Debug)]
 pub struct KernelCommand {
@@ -94,6 +110,9 @@ pub struct KernelCommand {
     pub descriptor: KernelDescriptor,
     /// The kernel's code on the queue's device; `None` where kernels run as the program's own native code.
     pub code: Option<Arc<dyn LoadedKernel>>,
+    /// What runs in the place of `host_entry` where kernels run as native code, and the queue's device [takes
+    /// it](crate::Device::native_levels).
+    pub native: Option<NativeCode>,
     /// The bytes of the kernel's arguments.
     pub arguments: ArgumentBlock,
     /// The launch's index space; never empty.
@@ -103,6 +122,21 @@ pub struct KernelCommand {
 }
 
 impl KernelCommand {
+    /// Runs a chunk of the launch as native code.
+    ///
+    /// # Safety
+    /// The promises of [`Queue::issue`](crate::Queue::issue) hold for the command. `chunk` ends at the launch's size at the latest.
+    #[inline]
+    pub unsafe fn run(&self, chunk: &HostChunk) {
+        let arguments = self.arguments.as_ptr();
+        match self.native {
+            // SAFETY: the caller's promise.
+            None => unsafe { (self.descriptor.host_entry)(arguments, &self.range, chunk) },
+            // SAFETY: as above; the entry is another form of the same code, and the issuer promises that the device takes it.
+            Some(native) => unsafe { (native.entry)(arguments, &self.range, chunk) },
+        }
+    }
+
     /// The range of the launch in work-items, also for a kernel over groups.
     pub fn work_items(&self) -> LaunchRange {
         let Some(GroupSize { local, .. }) = self.group else { return self.range };

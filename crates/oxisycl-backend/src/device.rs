@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
-use oxisycl_image::DeviceImage;
+use oxisycl_image::{DeviceImage, ImageTarget};
 use oxisycl_types::BackendKind;
 
 use crate::{BackendError, DeviceInfo, Memory, Module, NativeHandle, Queue, QueueOptions, RawModule, Source};
@@ -102,7 +102,7 @@ pub enum Partition {
 /// - The memory is always the same, is the one that [`DeviceInfo::memory`] describes, and is the one that commands of its queues use.
 /// - Boxes can be copied between the memories for which [`DeviceInfo::can_copy`] says so.
 /// - A module has the kernels of the image that it was loaded from, by their symbols.
-/// - The device runs native code only if it takes no images.
+/// - The device runs native code only if it takes no images. The processor then has all features of its [`native_levels`](Device::native_levels).
 pub unsafe trait Device: Any + Send + Sync {
     /// Everything about the device that stays as it is for the life of the object.
     fn info(&self) -> &DeviceInfo;
@@ -163,6 +163,11 @@ pub unsafe trait Device: Any + Send + Sync {
     /// not one of the device.
     unsafe fn load_source(&self, source: &Source<'_>) -> Result<Arc<dyn RawModule>, BackendError> {
         Err(BackendError::Unsupported { device: self.info().name.clone(), what: source.name().to_owned() })
+    }
+
+    /// The targets of native code of the device compiler that the device runs in the place of the program's own, best first. None by default.
+    fn native_levels(&self) -> &[ImageTarget] {
+        &[]
     }
 
     /// A handle of the driver; `None` if there is no driver. Valid as long as the device is.

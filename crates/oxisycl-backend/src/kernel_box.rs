@@ -9,7 +9,7 @@ use oxisycl_image::KernelDescriptor;
 use oxisycl_types::{GroupSize, LaunchRange};
 
 use crate::pool::{Near, Pool};
-use crate::{ArgumentBlock, Captures, Command, KernelCommand, LoadedKernel};
+use crate::{ArgumentBlock, Captures, Command, KernelCommand, LoadedKernel, NativeCode};
 
 thread_local! {
     static NEAR: Near<Box<MaybeUninit<KernelCommand>>> = const { Near::new() };
@@ -32,6 +32,7 @@ impl KernelBox {
     pub fn of(
         descriptor: &KernelDescriptor,
         code: Option<Arc<dyn LoadedKernel>>,
+        native: Option<NativeCode>,
         captures: Captures<'_>,
         range: &LaunchRange,
         group: Option<GroupSize>,
@@ -42,6 +43,7 @@ impl KernelBox {
         let command = unsafe {
             (&raw mut (*command).descriptor).write(*descriptor);
             (&raw mut (*command).code).write(code);
+            (&raw mut (*command).native).write(native);
             ArgumentBlock::write(&raw mut (*command).arguments, captures);
             (&raw mut (*command).range).write(*range);
             (&raw mut (*command).group).write(group);

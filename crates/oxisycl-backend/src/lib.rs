@@ -43,7 +43,7 @@ mod sync;
 
 pub use arguments::{ArgumentBlock, Captures};
 pub use clock::now;
-pub use command::{Advice, Command, CopyCommand, FillCommand, KernelCommand, PitchedBox};
+pub use command::{Advice, Command, CopyCommand, FillCommand, KernelCommand, NativeCode, PitchedBox};
 pub use device::{AffinityDomain, Backend, Device, Partition, Platform, PlatformInfo};
 pub use error::{BackendError, CommandFailure, FailureKind, Operation};
 pub use fill_pattern::FillPattern;

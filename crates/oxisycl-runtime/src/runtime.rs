@@ -87,6 +87,7 @@ impl Runtime {
         }
         program::programs().limit_compiling(program::compile_limit_from_env()?);
         program::programs().specialize(program::specialize_from_env()?);
+        program::programs().set_host_code(program::host_code_from_env(host.native_levels())?);
         program::programs().set_load_ahead(program::load_ahead_from_env()?);
         fork::watch();
         process_end::watch(process_end::Settings::from_env()?);

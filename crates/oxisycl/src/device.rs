@@ -195,6 +195,12 @@ impl Device {
         &self.0.device.info().image_targets
     }
 
+    /// The kinds of native code that it runs in the place of the program's own, best first, if `cargo sycl` has put any into the program.
+    /// Only the host device runs such code. The last kind is code that every processor of the program's target runs.
+    pub fn native_levels(&self) -> &[ImageTarget] {
+        self.0.device.native_levels()
+    }
+
     /// Whether it can run all of `kernels` (SYCL 2020 section 4.11.6). A device that runs the program's own code can.
     /// Another device can if the program has an image of each kernel for it, and if it has the aspects that they need.
     ///

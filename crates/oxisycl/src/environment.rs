@@ -3,7 +3,7 @@
 use std::env;
 
 /// All settings of the runtime and its backends; the book's page on settings says what each does.
-const KNOWN: [&str; 20] = [
+const KNOWN: [&str; 21] = [
     "OXISYCL_BATCHING",
     "OXISYCL_CACHE_DIR",
     "OXISYCL_CACHE_SIZE",
@@ -13,6 +13,7 @@ const KNOWN: [&str; 20] = [
     "OXISYCL_DEVICE_SELECTOR",
     "OXISYCL_EXIT_CODE",
     "OXISYCL_GRAPH",
+    "OXISYCL_HOST_CODE",
     "OXISYCL_HOST_THREADS",
     "OXISYCL_ITEM_STACK",
     "OXISYCL_LOAD",

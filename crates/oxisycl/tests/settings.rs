@@ -206,6 +206,12 @@ fn wrong_numbers_name_the_variable_the_value_and_what_it_may_be() {
         let variables = [("OXISYCL_SIMULATED", "2"), (variable, value)];
         refused(&variables, &[&format!("{variable}={value:?}"), expected]);
     }
+    for value in ["", "v2", "x86-64-v3", "Plain"] {
+        refused(
+            &[("OXISYCL_HOST_CODE", value)],
+            &[&format!("OXISYCL_HOST_CODE={value:?}: expected auto, plain, v3 or v4")],
+        );
+    }
     for value in ["0", "-1", "all", "", "1.5", "1025", "99999999999999999999"] {
         let expected = format!("OXISYCL_HOST_THREADS={value:?}: expected a number of threads from 1 to 1024");
         refused(&[("OXISYCL_HOST_THREADS", value)], &[&expected]);

@@ -24,6 +24,7 @@ pub(super) const EXCLUDED_TARGETS: &[(&str, Reason)] = &[
     ("oxisycl::fork", PROCESSES),
     ("oxisycl::lost_device", PROCESSES),
     ("oxisycl::math", "a million inputs of each function; mathematics has no unsafe code"),
+    ("oxisycl::native", PROCESSES),
     ("oxisycl::process", PROCESSES),
     ("oxisycl::programs", "more than half a minute a program; other tests have random programs, too"),
     ("oxisycl::settings", PROCESSES),

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
             let selector = device.selector().unwrap_or("-").to_owned();
             let runs = match device.unusable() {
                 Some(reason) => format!("nothing: {reason}"),
-                None => runs(device.image_targets()),
+                None => runs(device.image_targets(), device.native_levels()),
             };
             rows.push([mark.to_owned(), selector, device.name().to_owned(), runs]);
             details.push(described(device.info()));
@@ -110,10 +110,15 @@ fn size(bytes: u64) -> String {
     format!("{:.1} {}", bytes as f64 / (1_u64 << (10 * unit)) as f64, UNITS[unit])
 }
 
-/// What a program has to contain for its kernels to run on a device that takes these targets, best first.
-fn runs(targets: &[ImageTarget]) -> String {
+/// What a program has to contain for its kernels to run on a device that takes these targets, best first. A device without targets runs native
+/// code, also that of the device compiler for some levels.
+fn runs(targets: &[ImageTarget], levels: &[ImageTarget]) -> String {
     match targets {
-        [] => "the program's own code".to_owned(),
+        [] => match levels {
+            [best, _, ..] => format!("the program's own code, or images for {best} and lower levels"),
+            [only] => format!("the program's own code, or images for {only}"),
+            [] => "the program's own code".to_owned(),
+        },
         [only] => format!("images for {only}"),
         // Kernels are made for the least version of SPIR-V that has what they need.
         [least, .., most] if matches!(least, ImageTarget::SpirV { .. }) => {
@@ -141,6 +146,8 @@ fn table(rows: &[[String; 4]]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use oxisycl::HostLevel;
+
     use super::*;
 
     #[test]
@@ -182,8 +189,12 @@ mod tests {
     #[test]
     fn targets_are_told_from_the_best_to_the_least() {
         let ptx = |sm| ImageTarget::Ptx { sm };
-        assert_eq!(runs(&[]), "the program's own code");
-        assert_eq!(runs(&[ptx(70)]), "images for sm_70");
-        assert_eq!(runs(&[ptx(90), ptx(80), ptx(70)]), "images for sm_90, or for earlier ones down to sm_70");
+        assert_eq!(runs(&[], &[]), "the program's own code");
+        assert_eq!(runs(&[ptx(70)], &[]), "images for sm_70");
+        assert_eq!(runs(&[ptx(90), ptx(80), ptx(70)], &[]), "images for sm_90, or for earlier ones down to sm_70");
+        let host = |level| ImageTarget::Host { triple: "t".to_owned(), level };
+        let levels = [host(Some(HostLevel::V4)), host(Some(HostLevel::V3)), host(None)];
+        assert_eq!(runs(&[], &levels), "the program's own code, or images for host:t+x86-64-v4 and lower levels");
+        assert_eq!(runs(&[], &levels[2..]), "the program's own code, or images for host:t");
     }
 }

@@ -49,7 +49,8 @@ impl Running {
         let arguments = ArgumentBlock::new(&(is_open.as_ptr() as u64));
         let [_, _, descriptor] = oxisycl_backend_testing::contract::native();
         let range = LaunchRange::SINGLE;
-        let command = Command::from(KernelCommand { descriptor, code: Some(gate), arguments, range, group: None });
+        let command =
+            Command::from(KernelCommand { descriptor, code: Some(gate), native: None, arguments, range, group: None });
         // SAFETY: the byte is freed after the kernel has ended.
         unsafe { queue.issue(command, &[], probe.clone()) }.expect("the command is accepted");
         Self { device: device.clone(), queue, is_open, probe }

@@ -97,6 +97,7 @@ pub(crate) fn kernel<K: Copy + Send + Sync>(arguments: &K, host_entry: HostEntry
             host_entry,
         },
         code: None,
+        native: None,
         arguments: ArgumentBlock::new(arguments),
         range,
         group: None,

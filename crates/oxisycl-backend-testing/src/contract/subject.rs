@@ -193,7 +193,7 @@ impl fmt::Display for Need {
 
 fn kernel<K: Copy + Send + Sync>((descriptor, code): &TestKernel, arguments: &K, range: LaunchRange) -> Command {
     let (descriptor, code, arguments) = (*descriptor, code.clone(), ArgumentBlock::new(arguments));
-    Command::from(KernelCommand { descriptor, code, arguments, range, group: None })
+    Command::from(KernelCommand { descriptor, code, native: None, arguments, range, group: None })
 }
 
 /// A one-dimensional range.

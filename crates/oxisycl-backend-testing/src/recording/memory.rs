@@ -148,9 +148,8 @@ pub(super) unsafe fn carry_out(command: &Command) -> Result<(), FailureKind> {
 /// The argument block belongs to the descriptor's entry, and its accessors are valid.
 unsafe fn run(kernel: &KernelCommand) -> Result<(), FailureKind> {
     let chunk = HostChunk::new(0, kernel.range.size());
-    let entry = kernel.descriptor.host_entry;
     // SAFETY: the caller's promise; the chunk is the whole launch.
-    let ended = catch_unwind(AssertUnwindSafe(|| unsafe { entry(kernel.arguments.as_ptr(), &kernel.range, &chunk) }));
+    let ended = catch_unwind(AssertUnwindSafe(|| unsafe { kernel.run(&chunk) }));
     ended.map_err(|payload| {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let message = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();

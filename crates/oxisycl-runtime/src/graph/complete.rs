@@ -293,6 +293,7 @@ fn record_span(node: &Node, outcome: &Outcome) {
             name: node.title.name().to_owned(),
             place: node.title.place,
             arguments: node.title.arguments,
+            code: node.title.code(),
             category,
             device: node.shared.device_name().to_owned(),
             start: times.start,

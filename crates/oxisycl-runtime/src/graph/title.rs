@@ -4,7 +4,8 @@
 
 use std::panic::Location;
 
-use oxisycl_image::{KernelDescriptor, display_name_of};
+use oxisycl_backend::{KernelCommand, NativeCode};
+use oxisycl_image::{HostLevel, display_name_of};
 use oxisycl_types::ArgumentType;
 
 use crate::plug_ins::{PlugIns, SourcePlace, lasting};
@@ -18,12 +19,19 @@ pub struct Names {
     pub(super) place: Option<SourcePlace>,
     /// What a kernel's argument block consists of, if there are arguments beside its captures. To be read before the command has ended.
     pub(super) arguments: Option<&'static ArgumentType>,
+    /// The level of the code of the device compiler that a kernel runs on the host, if it runs such code.
+    code: Option<Option<HostLevel>>,
 }
 
 impl Names {
     /// The name of a kernel or a host task. For other commands, the kind of operation.
     pub fn name(&self) -> &'static str {
         if self.is_type { display_name_of(self.name) } else { self.name }
+    }
+
+    /// The name of the code of the device compiler that a kernel runs on the host, if it runs such code.
+    pub(super) fn code(&self) -> Option<&'static str> {
+        self.code.map(NativeCode::name)
     }
 }
 
@@ -45,14 +53,16 @@ impl Title {
             true => (name, SourcePlace::Here(location)),
             false => (lasting(name), SourcePlace::copied(location)),
         };
-        Self { names: Names { name, is_type: false, place: Some(place), arguments: None }, plug_ins }
+        Self { names: Names { name, is_type: false, place: Some(place), arguments: None, code: None }, plug_ins }
     }
 
     /// The title of a kernel.
-    pub(crate) fn of(kernel: &KernelDescriptor) -> Self {
+    pub(crate) fn of(command: &KernelCommand) -> Self {
+        let kernel = &command.descriptor;
         let (name, is_type) = kernel.name.map_or((kernel.type_name, true), |name| (name, false));
         let mut title = Self::new(name, kernel.location);
         (title.names.is_type, title.names.arguments) = (is_type, kernel.arguments);
+        title.names.code = command.native.map(|native| native.level);
         title.plug_ins.add(kernel.host_entry as *const ());
         title
     }
@@ -71,6 +81,9 @@ impl Title {
 impl From<&'static str> for Title {
     /// The title of a command that is the runtime's own.
     fn from(name: &'static str) -> Self {
-        Self { names: Names { name, is_type: false, place: None, arguments: None }, plug_ins: PlugIns::default() }
+        Self {
+            names: Names { name, is_type: false, place: None, arguments: None, code: None },
+            plug_ins: PlugIns::default(),
+        }
     }
 }

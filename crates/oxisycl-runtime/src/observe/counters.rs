@@ -82,6 +82,8 @@ counters! {
     bytes_within_memory,
     /// Kernels submitted.
     kernels,
+    /// Kernels submitted that run code of the device compiler on the host.
+    native_kernels,
     /// Images that devices have loaded, or tried to.
     loads,
     /// Kernels that were compiled for values of specialization constants.
@@ -110,6 +112,15 @@ impl Recorder {
     /// The number of unfinished nodes, which a snapshot has as `live_nodes`.
     pub(crate) fn unfinished_nodes(&self) -> u64 {
         self.nodes.get().saturating_sub(self.nodes_completed.get())
+    }
+
+    /// Counts a kernel that was submitted, and whether it runs code of the device compiler on the host.
+    #[inline]
+    pub(crate) fn add_kernel(&self, is_native: bool) {
+        self.kernels.add(1);
+        if is_native {
+            self.native_kernels.add(1);
+        }
     }
 
     /// Whether no command is unfinished.

@@ -26,6 +26,8 @@ pub struct Span {
     pub place: Option<SourcePlace>,
     /// What is passed to a kernel beside its captures.
     pub arguments: Option<&'static ArgumentType>,
+    /// The name of the code of the device compiler that a kernel ran on the host, if it was such code.
+    pub code: Option<&'static str>,
     /// The kind of the command: `kernel`, `copy`, `fill`, `host_task`, `other`.
     pub category: &'static str,
     /// The device it ran on.
@@ -163,6 +165,9 @@ impl Output {
         if let Some(place) = span.place {
             let _ = write!(out, ",\"place\":\"{}\"", escaped(&place.to_string()));
         }
+        if let Some(code) = span.code {
+            let _ = write!(out, ",\"code\":\"{}\"", escaped(code));
+        }
         if let Some(arguments) = span.arguments {
             let _ = write!(out, ",\"arguments\":\"{}\"", escaped(&listed(arguments)));
         }
@@ -213,7 +218,17 @@ mod tests {
 
     fn span(name: &str, device: &str, start: u64, end: u64) -> Span {
         let (device, node) = (device.into(), NodeId::new(start));
-        Span { name: name.into(), place: None, arguments: None, category: "kernel", device, start, end, node }
+        Span {
+            name: name.into(),
+            place: None,
+            arguments: None,
+            code: None,
+            category: "kernel",
+            device,
+            start,
+            end,
+            node,
+        }
     }
 
     /// What the file holds after each span, which is then removed.
@@ -281,9 +296,11 @@ mod tests {
             ],
         };
         let place = SourcePlace::lasting(std::panic::Location::caller());
-        let text =
-            texts("arguments", &[Span { place: Some(place), arguments: Some(&TUPLE), ..span("a", "cpu", 0, 1) }]);
-        let place = format!("\"args\":{{\"node\":0,\"place\":\"{place}\",");
+        let text = texts(
+            "arguments",
+            &[Span { place: Some(place), arguments: Some(&TUPLE), code: Some("x86-64-v3"), ..span("a", "cpu", 0, 1) }],
+        );
+        let place = format!("\"args\":{{\"node\":0,\"place\":\"{place}\",\"code\":\"x86-64-v3\",");
         assert!(text[1].contains(&place), "{}", text[1]);
         let arguments = "\"arguments\":\"0: f32, 4 bytes at 280; 1[0]: f32, 4 bytes at 0; 1[1]: f32, 4 bytes at 4; ";
         assert!(text[1].contains(arguments), "{}", text[1]);

@@ -62,7 +62,7 @@ pub(super) struct Choice {
 }
 
 /// How well an image suits a device: the less the better.
-type Rank = (usize, u32);
+pub(super) type Rank = (usize, u32);
 
 /// How well code for `image` suits a device that takes `targets`; `None` if it does not run there.
 pub(super) fn fit(image: &ImageTarget, targets: &[ImageTarget]) -> Option<Rank> {
@@ -133,7 +133,7 @@ pub(super) fn choose(index: &Index, device: &dyn Device, query: &Query<'_>) -> R
 }
 
 /// Names of aspects that a kernel needs and the device lacks. A name that is no aspect is one that no device has.
-fn missing<'a>(kernel: &'a KernelEntry, device: &dyn Device) -> Vec<&'a str> {
+pub(super) fn missing<'a>(kernel: &'a KernelEntry, device: &dyn Device) -> Vec<&'a str> {
     let is_missing = |name: &&str| !known_aspect(name).is_some_and(|aspect| device.info().has(aspect));
     kernel.requirements.iter().map(String::as_str).filter(is_missing).collect()
 }
@@ -163,7 +163,7 @@ fn argument_mismatch(image: &[Argument], program: &[Argument]) -> Option<String>
 }
 
 /// In what an image disagrees with the program (rule 8 of kernel identity).
-fn mismatch(candidate: &Candidate, device: &dyn Device, query: &Query<'_>) -> Option<Error> {
+pub(super) fn mismatch(candidate: &Candidate, device: &dyn Device, query: &Query<'_>) -> Option<Error> {
     let host = query.host?;
     let Entry::Kernel(position) = candidate.entry else { return None };
     let image = &candidate.image.image;

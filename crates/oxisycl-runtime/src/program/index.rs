@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use oxisycl_image::{DeviceImage, ImageError};
+use oxisycl_types::NativeEntry;
 
 use super::{KernelKey, KnownKernel};
 use crate::plug_ins::link_unit::LinkUnit;
@@ -26,6 +27,8 @@ pub(super) struct Unit {
     /// The file; empty if it is not known.
     pub(super) name: String,
     pub(super) images: Result<Vec<Arc<Image>>, ImageError>,
+    /// The native entries of the bundle; `None` if it was registered without a table of them.
+    pub(super) native: Option<Arc<[Option<NativeEntry>]>>,
 }
 
 /// A kernel in an image.
@@ -117,6 +120,12 @@ impl Index {
     /// Whether nothing at all is registered.
     pub(super) fn is_empty(&self) -> bool {
         self.units.is_empty()
+    }
+
+    /// The native entries that were registered with a bundle.
+    pub(super) fn native(&self, bundle: u64) -> &[Option<NativeEntry>] {
+        let unit = self.units.iter().find(|unit| unit.number == bundle);
+        unit.and_then(|unit| unit.native.as_deref()).unwrap_or_default()
     }
 
     /// Bundles that cannot be read.

@@ -1,4 +1,4 @@
-//! Kernels that were launched before, by device: what a launch looks into first.
+//! Kernels that were launched before, by device: what a launch looks into first. There is one table for loaded kernels, and one for native code.
 //!
 //! Invariant: a kernel that was found before the last [`clear`](Launches::clear) is not given out after it.
 
@@ -11,12 +11,12 @@ use oxisycl_backend::{Device, KernelInfo, LoadedKernel};
 use oxisycl_image::{KernelDescriptor, KernelId};
 use parking_lot::RwLock;
 
-use super::variants::{LookedUp, Values, Variants};
+use super::variants::{LookedUp, Values};
 use crate::fold_hasher::FoldHasher;
 
-/// A table of the kernels that were launched before, by kernel and device.
-pub(super) struct Launches {
-    known: RwLock<HashMap<LaunchKey, Known, FoldHasher>>,
+/// A table of what launches have found, by kernel and device.
+pub(super) struct Launches<T> {
+    known: RwLock<HashMap<LaunchKey, Known<T>, FoldHasher>>,
     generation: AtomicU64,
 }
 
@@ -39,10 +39,9 @@ impl Hash for LaunchKey {
     }
 }
 
-struct Known {
+struct Known<T> {
     device: Weak<dyn Device>,
-    kernel: Arc<dyn LoadedKernel>,
-    variants: Option<Arc<Variants>>,
+    found: T,
 }
 
 impl LaunchKey {
@@ -56,23 +55,25 @@ impl LaunchKey {
     }
 }
 
-impl Launches {
+impl Launches<LookedUp> {
+    /// What a launch with these values runs if nothing has to be built for it, and the limits of the code for all values.
+    #[inline]
+    pub(super) fn ready(&self, key: &LaunchKey, values: &Values<'_>) -> Option<(Arc<dyn LoadedKernel>, KernelInfo)> {
+        let table = self.known.read();
+        let (kernel, variants) = &table.get(key)?.found;
+        let ready = variants.as_ref().map_or_else(|| Some(kernel.clone()), |of| of.ready(values))?;
+        Some((ready, *kernel.info()))
+    }
+}
+
+impl<T: Clone> Launches<T> {
     pub(super) const fn new() -> Self {
         Self { known: RwLock::new(HashMap::with_hasher(FoldHasher::new())), generation: AtomicU64::new(0) }
     }
 
     #[inline]
-    pub(super) fn get(&self, key: &LaunchKey) -> Option<LookedUp> {
-        self.known.read().get(key).map(|known| (known.kernel.clone(), known.variants.clone()))
-    }
-
-    /// What a launch with these values runs if nothing has to be built for it, and the limits of the code for all values.
-    #[inline]
-    pub(super) fn ready(&self, key: &LaunchKey, values: &Values<'_>) -> Option<(Arc<dyn LoadedKernel>, KernelInfo)> {
-        let table = self.known.read();
-        let known = table.get(key)?;
-        let kernel = known.variants.as_ref().map_or_else(|| Some(known.kernel.clone()), |of| of.ready(values))?;
-        Some((kernel, *known.kernel.info()))
+    pub(super) fn get(&self, key: &LaunchKey) -> Option<T> {
+        self.known.read().get(key).map(|known| known.found.clone())
     }
 
     /// Counts the calls of [`clear`](Self::clear).
@@ -81,28 +82,21 @@ impl Launches {
     }
 
     /// What `find` finds, unless all was forgotten since the generation was asked for. Nothing is forgotten meanwhile.
-    pub(super) fn if_unchanged<T>(&self, generation: u64, find: impl FnOnce() -> Option<T>) -> Option<T> {
+    pub(super) fn if_unchanged<F>(&self, generation: u64, find: impl FnOnce() -> Option<F>) -> Option<F> {
         let _known = self.known.read();
         (self.generation() == generation).then(find).flatten()
     }
 
-    /// Remembers a kernel that was looked up since the generation was asked for. Returns false, and does not, if all was forgotten
+    /// Remembers what was looked up since the generation was asked for. Returns false, and does not, if all was forgotten
     /// meanwhile.
-    pub(super) fn insert(
-        &self,
-        generation: u64,
-        key: LaunchKey,
-        device: &Arc<dyn Device>,
-        kernel: &Arc<dyn LoadedKernel>,
-        variants: Option<Arc<Variants>>,
-    ) -> bool {
+    pub(super) fn insert(&self, generation: u64, key: LaunchKey, device: &Arc<dyn Device>, found: T) -> bool {
         let mut known = self.known.write();
         if self.generation() != generation {
             return false;
         }
         // Kernels of devices that are gone; dropped after the lock.
         let gone: Vec<_> = known.extract_if(|_, known| known.device.strong_count() == 0).collect();
-        known.insert(key, Known { device: Arc::downgrade(device), kernel: kernel.clone(), variants });
+        known.insert(key, Known { device: Arc::downgrade(device), found });
         drop(known);
         drop(gone);
         true

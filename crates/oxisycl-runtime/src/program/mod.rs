@@ -4,7 +4,8 @@
 //! first launch of a kernel on a device looks its images up (`index`) and chooses the one that suits the device
 //! (`choose`). The device loads it once (`modules`), at once or when its driver can without waiting (`loading`). A binary of an earlier process is used where there is one
 //! (`disk_cache`). Later launches only look into one table (`launches`). A kernel with specialization constants may have code
-//! for single values of them (`variants`).
+//! for single values of them (`variants`). Launches on the host may run functions of the device compiler that are linked into the program
+//! (`native`).
 //!
 //! Invariants: a kernel that is found matches the host's in size, alignment and type name. A module stays loaded as long as a
 //! command holds one of its kernels. Code of a link unit that was unloaded is not found any more.
@@ -34,7 +35,9 @@ mod launches;
 mod libraries;
 mod loading;
 mod modules;
+mod native;
 mod profile;
+mod registration;
 mod registry;
 pub(crate) mod settings;
 mod variants;
@@ -48,19 +51,22 @@ use index::Image;
 use launches::{LaunchKey, Launches};
 use libraries::Libraries;
 use modules::Modules;
+use native::Natives;
 use profile::{LoadAhead, Profiles};
-use registry::{Registry, Removed};
+use registry::Registry;
 use variants::{Built, Found, LookedUp, VariantTable, Variants};
 
 pub use bundle::{BundleImage, KernelBundle, SelectImage, WantedKernel};
 pub use libraries::LibraryHold;
 pub use loading::Code;
+pub use native::HostCode;
 pub use registry::{
-    __oxisycl_register_images, __oxisycl_unregister_images, register_images_of_another_library,
-    unregister_images_of_another_library,
+    __oxisycl_register_images, __oxisycl_register_native, __oxisycl_unregister_images,
+    register_images_of_another_library, register_native_of_another_library, unregister_images_of_another_library,
 };
 pub(crate) use settings::compile_limit_from_env;
 pub(crate) use settings::disk_cache_from_env;
+pub(crate) use settings::host_code_from_env;
 pub(crate) use settings::load_ahead_from_env;
 pub(crate) use settings::specialize_from_env;
 pub use variants::Values;
@@ -70,7 +76,8 @@ pub struct Programs {
     registry: Registry,
     /// Shared with threads that load code.
     modules: LazyLock<Arc<Modules>>,
-    launches: Launches,
+    launches: Launches<LookedUp>,
+    natives: Natives,
     variants: VariantTable,
     libraries: Libraries,
     disk: OnceLock<Arc<DiskCache>>,
@@ -139,6 +146,7 @@ impl Programs {
             registry: Registry::new(),
             modules: LazyLock::new(|| Arc::new(Modules::new())),
             launches: Launches::new(),
+            natives: Natives::new(),
             variants: VariantTable::new(),
             libraries: Libraries::new(),
             disk: OnceLock::new(),
@@ -167,48 +175,6 @@ impl Programs {
     /// Which kernels are loaded when the first queue of a device is made. Later calls change nothing. Without one none is.
     pub(crate) fn set_load_ahead(&self, which: LoadAhead) {
         self.profiles.set(which);
-    }
-
-    /// Adds the bundle of images in memory, which is read when a kernel is looked up.
-    ///
-    /// # Safety
-    /// The bytes stay valid and unchanged until [`unregister`](Self::unregister) was called for them. They are what the device
-    /// compiler made, or the user has vouched for their code.
-    pub unsafe fn register(&self, bytes: *const u8, length: usize) {
-        // SAFETY: the caller's promise.
-        let unit = unsafe { self.registry.add(bytes, length) };
-        self.libraries.changed(unit);
-        // Kernels may have been chosen that are not the best any more, or were ambiguous.
-        self.launches.clear();
-    }
-
-    /// Takes a bundle back: its kernels are not found any more. Waits until no command uses one of them or native code
-    /// beside it, since commands also refer to descriptors in the link unit.
-    ///
-    /// At the end of the process it does nothing: drivers may be gone before the last library is.
-    pub fn unregister(&self, bytes: *const u8, length: usize) {
-        if plug_ins::is_process_ending() {
-            return;
-        }
-        let removed = self.registry.remove(bytes, length);
-        self.libraries.changed(None);
-        self.launches.clear();
-        let Some(Removed { images, uses }) = removed else { return };
-        let mut kernels = Vec::new();
-        for (image, is_registered) in &images {
-            self.modules.take_kernels(image, *is_registered, &mut kernels);
-        }
-        // Not before: a launch of another link unit that has the image may have put a kernel there meanwhile. Later ones get other kernels.
-        self.launches.clear();
-        images.iter().for_each(|(image, _)| self.variants.forget(image));
-        // Where commands keep libraries loaded, none of this one is pending.
-        if !plug_ins::is_shared() {
-            registry::wait_until_unused(&kernels, &uses);
-        }
-        // What was being loaded for commands that have ended by now.
-        for (image, _) in images.iter().filter(|(_, is_registered)| !is_registered) {
-            self.modules.take_kernels(image, false, &mut Vec::new());
-        }
     }
 
     /// Keeps the library loaded that the native code of a kernel lies in, for a launch on a device that runs native code. `None` if
@@ -402,7 +368,7 @@ impl Programs {
         };
         let variants = self.variants_of(device, &choice);
         let image = choice.image;
-        let is_known = self.launches.insert(generation, key, device, &loaded, variants.clone());
+        let is_known = self.launches.insert(generation, key, device, (loaded.clone(), variants.clone()));
         if !is_known {
             self.forget_if_unregistered(&image);
         }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use oxisycl_backend::LoadedKernel;
 use oxisycl_image::{ImageError, decode_bundle};
+use oxisycl_types::NativeEntry;
 use parking_lot::Mutex;
 
 use super::index::{Image, Index, Unit};
@@ -34,9 +35,35 @@ struct Bundle {
     number: u64,
     bytes: usize,
     length: usize,
+    native: Option<NativeTable>,
     unit: Option<(LinkUnit, String)>,
     uses: Arc<Uses>,
     images: Option<Result<Vec<Arc<Image>>, ImageError>>,
+}
+
+/// Where the table of a link unit's native entries lies.
+#[derive(Clone, Copy)]
+pub(super) struct NativeTable {
+    address: usize,
+    n: usize,
+}
+
+impl NativeTable {
+    pub(super) fn new(native: *const Option<NativeEntry>, n: usize) -> Self {
+        Self { address: native.expose_provenance(), n }
+    }
+
+    /// The entries.
+    ///
+    /// # Safety
+    /// The table is valid, if it has entries.
+    unsafe fn read(self) -> Arc<[Option<NativeEntry>]> {
+        if self.n == 0 {
+            return Arc::default();
+        }
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(self.address), self.n) }.into()
+    }
 }
 
 /// What was known of a bundle.
@@ -55,15 +82,15 @@ impl Registry {
     /// Adds a bundle. Returns where it lies.
     ///
     /// # Safety
-    /// The bytes stay valid and unchanged until the bundle is removed.
-    pub(super) unsafe fn add(&self, bytes: *const u8, length: usize) -> Option<LinkUnit> {
+    /// The bytes, and the table if it is not empty, stay valid and unchanged until the bundle is removed.
+    pub(super) unsafe fn add(&self, bytes: *const u8, length: usize, native: Option<NativeTable>) -> Option<LinkUnit> {
         let unit = link_unit::find(bytes.cast());
         let mut state = self.0.lock();
         let number = state.next;
         state.next += 1;
         let place = unit.as_ref().map(|(unit, _)| *unit);
         let bytes = bytes.expose_provenance();
-        state.bundles.push(Bundle { number, bytes, length, unit, uses: Arc::new(Uses), images: None });
+        state.bundles.push(Bundle { number, bytes, length, native, unit, uses: Arc::new(Uses), images: None });
         state.index = None;
         place
     }
@@ -111,6 +138,8 @@ impl Registry {
             unit: bundle.unit.as_ref().map(|(unit, _)| *unit),
             name: bundle.unit.as_ref().map_or_else(String::new, |(_, name)| name.clone()),
             images: bundle.images.clone().unwrap_or_else(|| Ok(Vec::new())),
+            // SAFETY: as above.
+            native: bundle.native.map(|table| unsafe { table.read() }),
         });
         let index = Arc::new(Index::new(units.collect()));
         state.index = Some(index.clone());
@@ -158,6 +187,22 @@ pub unsafe extern "C" fn __oxisycl_register_images(bytes: *const u8, length: usi
     unsafe { programs().register(bytes, length) };
 }
 
+/// Registers the bundle of device images of a link unit together with its `n` native entries. The bundle's images of the host name these by
+/// their places. Called as `__oxisycl_register_images` is, in its place. `__oxisycl_unregister_images` takes both back.
+///
+/// # Safety
+/// As for [`Programs::register_native`](super::Programs::register_native).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __oxisycl_register_native(
+    bytes: *const u8,
+    length: usize,
+    native: *const Option<NativeEntry>,
+    n: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { programs().register_native(bytes, length, native, n) };
+}
+
 /// Takes the bundle back. Called by the destructor that belongs to the constructor.
 ///
 /// # Safety
@@ -176,6 +221,21 @@ pub unsafe extern "C" fn __oxisycl_unregister_images(bytes: *const u8, length: u
 pub unsafe extern "C" fn register_images_of_another_library(bytes: *const u8, length: usize) {
     // SAFETY: the caller's promise.
     unsafe { programs().register(bytes, length) };
+}
+
+/// As `__oxisycl_register_native`, for link units that use the runtime of another library.
+///
+/// # Safety
+/// As for [`Programs::register_native`](super::Programs::register_native).
+#[inline(never)]
+pub unsafe extern "C" fn register_native_of_another_library(
+    bytes: *const u8,
+    length: usize,
+    native: *const Option<NativeEntry>,
+    n: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { programs().register_native(bytes, length, native, n) };
 }
 
 /// As `__oxisycl_unregister_images`, for link units that use the runtime of another library.

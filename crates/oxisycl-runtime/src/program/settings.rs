@@ -1,12 +1,14 @@
-//! The environment variables of the disk cache, of how long a driver may compile, and of compiling for values.
+//! The environment variables of the disk cache, of how long a driver may compile, of compiling for values, and of the host's code.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use oxisycl_image::{HostLevel, ImageTarget};
 use oxisycl_types::ErrorCode;
 
 use super::disk_cache::DiskCache;
+use super::native::HostCode;
 use super::profile::LoadAhead;
 use crate::{Error, Result};
 
@@ -58,6 +60,39 @@ fn specialize(value: Option<OsString>) -> Result<bool> {
             Err(Error::new(ErrorCode::Platform, message))
         }
     }
+}
+
+/// Which code of kernels a device with these [native levels](oxisycl_backend::Device::native_levels) runs.
+///
+/// # Errors
+/// `Platform` if the variable has a wrong value, or names a level that the processor lacks.
+pub(crate) fn host_code_from_env(levels: &[ImageTarget]) -> Result<HostCode> {
+    host_code(std::env::var_os("OXISYCL_HOST_CODE"), levels)
+}
+
+fn host_code(value: Option<OsString>, levels: &[ImageTarget]) -> Result<HostCode> {
+    let level = match value.as_ref().map(|value| value.to_str().map(str::trim)) {
+        None | Some(Some("auto")) => return Ok(HostCode::Auto),
+        Some(Some("plain")) => return Ok(HostCode::Plain),
+        Some(Some("v3")) => Some(HostLevel::V3),
+        Some(Some("v4")) => Some(HostLevel::V4),
+        Some(_) => None,
+    };
+    let has = |wanted| {
+        levels.iter().any(|target| matches!(target, ImageTarget::Host { level: Some(level), .. } if *level == wanted))
+    };
+    let expected = match level {
+        Some(level) if has(level) => return Ok(HostCode::UpTo(level)),
+        Some(level) => {
+            let takes: Vec<_> = ["auto", "plain"].into_iter().chain(has(HostLevel::V3).then_some("v3")).collect();
+            format!(
+                "expected a level that the processor has, and it has not all of {level}; {} can be named",
+                takes.join(", ")
+            )
+        }
+        None => "expected auto, plain, v3 or v4".to_owned(),
+    };
+    Err(Error::new(ErrorCode::Platform, format!("OXISYCL_HOST_CODE={:?}: {expected}", value.unwrap_or_default())))
 }
 
 /// Which kernels are loaded before the first launch on a device.
@@ -190,6 +225,33 @@ mod tests {
         let with = |value: &str| specialize(Some(OsString::from(value)));
         assert!(specialize(None).unwrap() && with("1").unwrap() && !with(" 0 ").unwrap());
         assert_eq!(with("no").unwrap_err().to_string(), "OXISYCL_SPECIALIZE=\"no\": expected 0 or 1");
+    }
+
+    #[test]
+    fn the_code_of_the_host_is_the_best_the_plain_one_or_that_of_a_level() {
+        let targets = |levels: &[Option<HostLevel>]| -> Vec<ImageTarget> {
+            levels.iter().map(|level| ImageTarget::Host { triple: "t".to_owned(), level: *level }).collect()
+        };
+        let all = targets(&[Some(HostLevel::V4), Some(HostLevel::V3), None]);
+        let with = |value: &str, levels: &[ImageTarget]| host_code(Some(OsString::from(value)), levels);
+        assert_eq!(host_code(None, &[]).unwrap(), HostCode::Auto);
+        assert_eq!(with(" auto ", &[]).unwrap(), HostCode::Auto);
+        assert_eq!(with("plain", &all).unwrap(), HostCode::Plain);
+        assert_eq!(with("v3", &all).unwrap(), HostCode::UpTo(HostLevel::V3));
+        assert_eq!(with("v4", &all).unwrap(), HostCode::UpTo(HostLevel::V4));
+        let error = |value: &str, levels: &[ImageTarget]| {
+            let error = with(value, levels).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::Platform);
+            error.to_string()
+        };
+        assert_eq!(error("v2", &all), "OXISYCL_HOST_CODE=\"v2\": expected auto, plain, v3 or v4");
+        assert_eq!(error("", &all), "OXISYCL_HOST_CODE=\"\": expected auto, plain, v3 or v4");
+        assert_eq!(
+            error("v4", &all[1..]),
+            "OXISYCL_HOST_CODE=\"v4\": expected a level that the processor has, and it has not all of x86-64-v4; auto, plain, v3 can \
+             be named"
+        );
+        assert!(error("v3", &all[2..]).ends_with("not all of x86-64-v3; auto, plain can be named"));
     }
 
     #[test]

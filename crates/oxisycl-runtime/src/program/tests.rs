@@ -18,6 +18,9 @@ use super::*;
 mod bundles;
 mod loading;
 mod lookup;
+// Miri has no link units.
+#[cfg(all(target_os = "linux", not(miri)))]
+mod native;
 mod variants;
 
 /// What a recording device says of itself.

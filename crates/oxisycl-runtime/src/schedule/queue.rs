@@ -66,7 +66,7 @@ impl CommandGroup {
         }
         for command in &self.commands {
             if let Command::Kernel(kernel) = command {
-                Title::of(&kernel.descriptor).add_to(plug_ins);
+                Title::of(kernel).add_to(plug_ins);
             }
         }
     }
@@ -441,8 +441,8 @@ fn new_command(
 ) -> Arc<Node> {
     let title = match command {
         Command::Kernel(kernel) => {
-            counters().kernels.add(1);
-            Title::of(&kernel.descriptor)
+            counters().add_kernel(kernel.native.is_some());
+            Title::of(kernel)
         }
         Command::Copy(copy) => {
             count(copy.source.memory, copy.target.memory, copy.bytes());

@@ -108,7 +108,7 @@ fn launch_fitting<'q>(
         }
     };
     let arguments = ArgumentBlock::new(&0u32);
-    let command = KernelCommand { descriptor, code, arguments, range: LaunchRange::SINGLE, group: None };
+    let command = KernelCommand { descriptor, code, native: None, arguments, range: LaunchRange::SINGLE, group: None };
     Ok(group.command(Command::from(command)))
 }
 

@@ -470,7 +470,6 @@ pub(crate) fn loaded_kernel(name: &'static str, code: Arc<dyn LoadedKernel>) -> 
 }
 
 fn kernel_of(name: &'static str, arguments: &[Touch; 3], code: Option<Arc<dyn LoadedKernel>>) -> Command {
-    let arguments = ArgumentBlock::new(arguments);
     Command::from(KernelCommand {
         descriptor: KernelDescriptor {
             id: KernelId { type_id: TypeId::of::<()>(), form: Form::Single },
@@ -483,7 +482,8 @@ fn kernel_of(name: &'static str, arguments: &[Touch; 3], code: Option<Arc<dyn Lo
             host_entry: touch_entry,
         },
         code,
-        arguments,
+        native: None,
+        arguments: ArgumentBlock::new(arguments),
         range: LaunchRange::SINGLE,
         group: None,
     })

@@ -192,11 +192,12 @@ impl<'cg> Handler<'cg> {
             are_of_constants: self.constants.are_named(),
             is_idle: || oxisycl_runtime::observe::counters().is_idle(),
         };
+        let runs_native = backend_device.info().image_targets.is_empty();
         let code = match &self.bundle {
             Some(bundle) if is_empty => bundle.code(device, descriptor)?,
             // SAFETY: the captures are the block of the described kernel, by the contract of this function's callers: both are made of it.
             Some(bundle) => unsafe { bundle.code_for(device, descriptor, &values, &mut check) }?,
-            None if backend_device.info().image_targets.is_empty() => None,
+            None if runs_native => None,
             None if is_empty => Some(programs().code(backend_device, descriptor)?),
             // SAFETY: as above.
             None => Some(unsafe { programs().code_for(backend_device, descriptor, &values, &mut check) }?),
@@ -220,7 +221,8 @@ impl<'cg> Handler<'cg> {
         let command = if is_empty {
             Command::Marker
         } else {
-            Command::Kernel(KernelBox::of(descriptor, code, captures, range, group))
+            let native = if runs_native { programs().native(backend_device, descriptor) } else { None };
+            Command::Kernel(KernelBox::of(descriptor, code, native, captures, range, group))
         };
         if let (Some(load), false) = (load, is_empty) {
             let device = device.clone();

@@ -378,6 +378,7 @@ fn index_of(bundles: Vec<(Option<&str>, DeviceImage)>) -> index::Index {
         number: number as u64,
         unit: name.and_then(unit),
         name: name.unwrap_or("unknown").to_owned(),
+        native: None,
         images: Ok(vec![Arc::new(Image { image, of: None })]),
     });
     index::Index::new(units.collect())
