@@ -149,7 +149,7 @@ unsafe impl Device for HostDevice {
         }
     }
 
-    fn native_levels(&self) -> &[ImageTarget] {
+    fn native_levels(&self) -> &'static [ImageTarget] {
         native_levels()
     }
 

@@ -57,7 +57,7 @@ pub struct RecordingConfig {
     peer_copies: bool,
     mode: CompletionMode,
     image_targets: Vec<ImageTarget>,
-    native_levels: Vec<ImageTarget>,
+    native_levels: &'static [ImageTarget],
     binary_key: Option<String>,
     load_waits: bool,
     lacking: Vec<Aspect>,
@@ -84,7 +84,7 @@ impl RecordingConfig {
             peer_copies: true,
             mode: CompletionMode::Manual,
             image_targets: Vec::new(),
-            native_levels: Vec::new(),
+            native_levels: &[],
             binary_key: None,
             load_waits: false,
             lacking: Vec::new(),
@@ -144,8 +144,8 @@ impl RecordingConfig {
 
     /// The devices take native code of the device compiler for these targets, best first. To be used only with entries that this processor runs.
     #[must_use]
-    pub fn with_native_levels(mut self, targets: &[ImageTarget]) -> Self {
-        self.native_levels = targets.to_vec();
+    pub fn with_native_levels(mut self, targets: &'static [ImageTarget]) -> Self {
+        self.native_levels = targets;
         self
     }
 
@@ -214,7 +214,7 @@ impl RecordingBackend {
                 if config.waits_for_own_device_only { EventDomain::unique() } else { EventDomain::PLATFORM };
             let memory = Arc::new(RecordingMemory::new(info.memory.id, info.name.clone(), shared.clone()));
             let traits = QueueTraits { event_domain, ..config.traits };
-            let native_levels = config.native_levels.clone();
+            let native_levels = config.native_levels;
             Arc::new(RecordingDevice { index, memory, info, native_levels, traits, shared: shared.clone() })
         };
         let devices = infos.into_iter().enumerate().map(device).collect();
@@ -249,7 +249,7 @@ struct RecordingDevice {
     index: usize,
     memory: Arc<dyn Memory>,
     info: DeviceInfo,
-    native_levels: Vec<ImageTarget>,
+    native_levels: &'static [ImageTarget],
     traits: QueueTraits,
     shared: Arc<Shared>,
 }
@@ -265,8 +265,8 @@ unsafe impl Device for RecordingDevice {
         &self.memory
     }
 
-    fn native_levels(&self) -> &[ImageTarget] {
-        &self.native_levels
+    fn native_levels(&self) -> &'static [ImageTarget] {
+        self.native_levels
     }
 
     fn create_queue(&self, options: &QueueOptions) -> Result<Arc<dyn Queue>, BackendError> {

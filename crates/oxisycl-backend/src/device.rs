@@ -166,7 +166,7 @@ pub unsafe trait Device: Any + Send + Sync {
     }
 
     /// The targets of native code of the device compiler that the device runs in the place of the program's own, best first. None by default.
-    fn native_levels(&self) -> &[ImageTarget] {
+    fn native_levels(&self) -> &'static [ImageTarget] {
         &[]
     }
 

@@ -39,7 +39,10 @@ macro_rules! counters {
         impl Recorder {
             /// The values now. Exact when nothing runs; else each value is exact for some moment of the call.
             pub fn snapshot(&self) -> Counters {
-                Counters { $($name: self.$name.get(),)* }
+                let mut counters = Counters { $($name: self.$name.get(),)* };
+                // Each kernel is counted once.
+                counters.kernels += counters.native_kernels;
+                counters
             }
         }
 
@@ -117,10 +120,7 @@ impl Recorder {
     /// Counts a kernel that was submitted, and whether it runs code of the device compiler on the host.
     #[inline]
     pub(crate) fn add_kernel(&self, is_native: bool) {
-        self.kernels.add(1);
-        if is_native {
-            self.native_kernels.add(1);
-        }
+        if is_native { self.native_kernels.add(1) } else { self.kernels.add(1) }
     }
 
     /// Whether no command is unfinished.

@@ -39,6 +39,8 @@ impl Hash for LaunchKey {
     }
 }
 
+static NEXT_GENERATION: AtomicU64 = AtomicU64::new(1);
+
 struct Known<T> {
     device: Weak<dyn Device>,
     found: T,
@@ -76,7 +78,8 @@ impl<T: Clone> Launches<T> {
         self.known.read().get(key).map(|known| known.found.clone())
     }
 
-    /// Counts the calls of [`clear`](Self::clear).
+    /// Tells the time between two calls of [`clear`](Self::clear) from any other, also of other tables; 0 before the first.
+    #[inline]
     pub(super) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
@@ -105,7 +108,7 @@ impl<T: Clone> Launches<T> {
     /// Forgets all.
     pub(super) fn clear(&self) {
         let mut known = self.known.write();
-        self.generation.fetch_add(1, Ordering::AcqRel);
+        self.generation.store(NEXT_GENERATION.fetch_add(1, Ordering::Relaxed), Ordering::Release);
         let gone = std::mem::take(&mut *known);
         drop(known);
         drop(gone);

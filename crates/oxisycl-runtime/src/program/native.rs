@@ -6,12 +6,15 @@
 //!
 //! Invariant: nothing here is an error. Without an image of a kernel its plain code runs. It also runs if an image is refused: it
 //! disagrees with the program, or its function is missing. That is reported once for each bundle.
+//!
+//! Each thread keeps what its launches have found last, since the table that they share took 4 % of a launch.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use oxisycl_backend::{Device, NativeCode};
-use oxisycl_image::{HostLevel, ImageTarget, KernelDescriptor};
+use oxisycl_image::{HostLevel, ImageTarget, KernelDescriptor, KernelId};
 use parking_lot::Mutex;
 
 use super::choose::{self, Query, Rank, fit};
@@ -51,6 +54,24 @@ pub(super) struct Natives {
     launches: Launches<Option<NativeCode>>,
     /// The bundles of which an image was refused.
     pub(super) refused: Mutex<Vec<u64>>,
+}
+
+/// What a launch has found.
+#[derive(Clone, Copy)]
+struct Recent {
+    generation: u64,
+    /// The address of the device's levels.
+    levels: *const ImageTarget,
+    id: KernelId,
+    entry: usize,
+    code: Option<NativeCode>,
+}
+
+const N_RECENT: usize = 16;
+
+thread_local! {
+    /// By the address of the kernel's plain code.
+    static RECENT: [Cell<Option<Recent>>; N_RECENT] = const { [const { Cell::new(None) }; N_RECENT] };
 }
 
 /// Why an image of the host is not used.
@@ -108,14 +129,37 @@ impl Programs {
     /// The native code of the device compiler that a launch on the device runs; `None` if it runs the program's own code.
     #[inline]
     pub fn native(&self, device: &Arc<dyn Device>, descriptor: &KernelDescriptor) -> Option<NativeCode> {
-        if !self.natives.are_there.load(Ordering::Acquire) || device.native_levels().is_empty() {
+        if !self.natives.are_there.load(Ordering::Acquire) {
             return None;
         }
+        let levels = device.native_levels();
+        if levels.is_empty() {
+            return None;
+        }
+        let generation = self.natives.launches.generation();
+        let (levels, id) = (levels.as_ptr(), descriptor.id);
+        let entry = (descriptor.host_entry as *const ()).addr();
+        let slot = (entry as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize >> 32 & (N_RECENT - 1);
+        RECENT.with(|recent| match recent[slot].get() {
+            Some(known)
+                if (known.generation, known.levels, known.entry) == (generation, levels, entry) && known.id == id =>
+            {
+                known.code
+            }
+            _ => {
+                let code = self.native_of_table(device, descriptor);
+                recent[slot].set(Some(Recent { generation, levels, id, entry, code }));
+                code
+            }
+        })
+    }
+
+    #[cold]
+    fn native_of_table(&self, device: &Arc<dyn Device>, descriptor: &KernelDescriptor) -> Option<NativeCode> {
         let key = LaunchKey::new(device, descriptor);
         self.natives.launches.get(&key).unwrap_or_else(|| self.first_native_launch(device, descriptor, key))
     }
 
-    #[cold]
     fn first_native_launch(
         &self,
         device: &Arc<dyn Device>,

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, CString};
 use std::process::Command;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use oxisycl_backend::NativeCode;
@@ -62,9 +63,10 @@ fn host_image(level: Option<HostLevel>, place: u32) -> DeviceImage {
 
 /// A device that takes code up to this level.
 fn device_up_to(level: Option<HostLevel>) -> Fixture {
-    let levels = [Some(HostLevel::V4), Some(HostLevel::V3), None];
-    let targets: Vec<ImageTarget> = levels.into_iter().filter(|other| *other <= level).map(host).collect();
-    Fixture::new(RecordingConfig::new(1).with_native_levels(&targets))
+    const LEVELS: [Option<HostLevel>; 3] = [Some(HostLevel::V4), Some(HostLevel::V3), None];
+    static TARGETS: LazyLock<[ImageTarget; 3]> = LazyLock::new(|| LEVELS.map(host));
+    let begin = LEVELS.iter().position(|other| *other == level).unwrap();
+    Fixture::new(RecordingConfig::new(1).with_native_levels(&TARGETS[begin..]))
 }
 
 /// What the native code of a kernel adds, and its name; nothing if plain code runs.
@@ -97,6 +99,14 @@ fn the_highest_level_that_the_device_takes_is_run() {
         assert_eq!(runs(&fixture, &super::descriptor::<Second>("b")), None, "it has no image");
         assert!(fixture.programs.natives.refused.lock().is_empty());
     }
+    // Devices of several levels beside each other, each asked again after the other.
+    let (mut fixture, other) = (device_up_to(Some(HostLevel::V4)), device_up_to(Some(HostLevel::V3)));
+    fixture.devices.extend(other.devices);
+    let _native = Native::new(&fixture, &images, &TABLE);
+    let level = |device: usize| {
+        fixture.programs.native(&fixture.devices[device], &descriptor::<First>("a")).map(|code| code.level.unwrap())
+    };
+    assert_eq!([0, 1, 0, 1].map(level), [HostLevel::V4, HostLevel::V3, HostLevel::V4, HostLevel::V3].map(Some));
     // Without native code for it, plain code runs, and that is no fault.
     let fixture = device_up_to(Some(HostLevel::V3));
     let _native = Native::new(&fixture, &images[1..2], &TABLE);
