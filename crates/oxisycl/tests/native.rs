@@ -12,6 +12,7 @@ mod support;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
+use oxisycl::kernel_bundle::{Executable, KernelBundle};
 use oxisycl::observe;
 use oxisycl::prelude::*;
 use oxisycl::{HostLevel, ImageTarget};
@@ -26,6 +27,24 @@ use support::{alone, refused};
 
 /// How often native code has run a chunk.
 static CHUNKS: AtomicUsize = AtomicUsize::new(0);
+
+/// A bundle without images, which registers itself before `main` as a link unit does.
+static EMPTY: [u8; 24] = {
+    let mut bundle = *b"OXISYCLB\0\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0";
+    bundle[8] = oxisycl_image::VERSION as u8;
+    bundle
+};
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = {
+    extern "C" fn register() {
+        static TABLE: [Option<NativeEntry>; 1] = [None];
+        // SAFETY: constants are valid for ever, and no image names a function.
+        unsafe { __oxisycl_register_native(EMPTY.as_ptr(), EMPTY.len(), TABLE.as_ptr(), TABLE.len()) };
+    }
+    register
+};
 
 /// What the compiler makes of a kernel: a function of C's calling convention around its plain code.
 unsafe extern "C-unwind" fn native<K>(arguments: *const u8, launch: &LaunchRange, chunk: &HostChunk)
@@ -140,6 +159,23 @@ fn a_kernel_runs_its_native_code_as_long_as_that_is_registered() {
     drop(native);
     assert_eq!(launches(count), (0, false));
     assert_eq!(COUNT.load(Ordering::Relaxed), 5 * 100);
+}
+
+#[test]
+fn a_kernel_of_a_bundle_runs_its_native_code() {
+    let _alone = alone();
+    let nothing = kernel(|_| {});
+    let _native = Native::of(&nothing);
+    let queue = Queue::new(&Device::default().unwrap()).unwrap();
+    let bundle = KernelBundle::<Executable>::new(queue.context()).unwrap();
+    let before = observe::counters();
+    let submitted = queue.submit(|cg| {
+        cg.use_bundle(&bundle)?;
+        cg.parallel_for(100, nothing)
+    });
+    submitted.unwrap().wait().unwrap();
+    let done = observe::counters() - before;
+    assert_eq!((done.kernels, done.native_kernels), (1, 1));
 }
 
 #[test]
