@@ -196,6 +196,8 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all("shuffle_up_among_u32", SHUFFLE_AMONG, Effects::Convergent, OwnBody).with_nvptx(Body),
     all("ballot_among", BALLOT, Effects::Convergent, OwnBody).with_nvptx(Body),
     all("group_scratch", Signature::Plain(&[Scalar::U32], None), Effects::Marker, Later),
+    all("begin_group_scope", ACTION, Effects::Marker, Later),
+    all("begin_phase", ACTION, Effects::Marker, Later),
     all("meet_group", MEETING, Effects::Convergent, Later),
     all("prove_convergence", ACTION, Effects::Convergent, Later),
     all("prove_uniform", Signature::Plain(&[Scalar::U64], Some(Scalar::U64)), Effects::Marker, Later),

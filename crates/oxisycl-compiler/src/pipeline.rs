@@ -5,6 +5,7 @@
 
 use oxisycl_image::Form;
 
+use crate::analyses::group_scope::heap;
 use crate::analyses::uniformity;
 use crate::builtin_table::Family;
 use crate::codegen::Target;
@@ -150,7 +151,11 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("uniformity", Optimise, |unit| unit.unproved = uniformity::check(&unit.module, unit.function))
         .when(is_linked_once),
     Pass::new("inline-cold", Optimise, |unit| strip_host_abi::inline_cold(&unit.module)),
-    Pass::fallible("arena", Optimise, |unit| arena::provide(&unit.module, unit.function)),
+    Pass::fallible("arena", Optimise, |unit| {
+        let of_heap = arena::provide(&unit.module, unit.function)?;
+        unit.heap_at_group_scope = unit.heap_at_group_scope.take().or(of_heap);
+        Ok(())
+    }),
     Pass::new("cpu-feature-caches", Optimise, |unit| cpu_features::forget(&unit.module, &unit.caches)),
     Pass::fallible("private-atomics", Optimise, |unit| private_atomics::make_plain(&unit.module).map(drop)),
     Pass::fallible("branch-correlation", Optimise, |unit| {
@@ -202,6 +207,7 @@ pub(crate) const PASSES: &[Pass] = &[
     }),
     Pass::fallible("clean-up", LowerPanics, |unit| unit.run_llvm(CLEAN_UP)),
     //
+    Pass::new("group-scope-marks", Expand, |unit| heap::drop_marks(&unit.module)),
     Pass::new("group-scratch", Expand, |unit| unit.bytes_of_element = early_exits::bytes_of_element(&unit.module)),
     Pass::new("idle-barriers", Expand, |unit| {
         unit.function.into_iter().for_each(|kernel| idle_barriers::drop(&unit.module, kernel))

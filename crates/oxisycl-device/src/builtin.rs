@@ -205,6 +205,17 @@ pub unsafe fn ballot_among(_members: u32, _holds: bool) -> u32 {
 #[inline(always)]
 pub fn group_scratch(_bytes_of_element: u32) {}
 
+/// Says that what follows is at group scope, up to the next phase. The compiler refuses kernels that allocate there. Does nothing in native code.
+#[inline(always)]
+pub fn begin_group_scope() {}
+
+/// Says that what follows is code of the work-item, up to the next [`begin_group_scope`]. Does nothing in native code.
+///
+/// # Safety
+/// No value that this code makes reaches group scope, except by what lends memory to phases.
+#[inline(always)]
+pub unsafe fn begin_phase() {}
+
 /// Waits for all work-items of the group, as [`group_barrier`] does, and says whether all came: not those that have panicked. A group has `items`
 /// work-items, and this is its meeting number `number`, from 0 on.
 ///

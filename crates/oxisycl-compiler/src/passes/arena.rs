@@ -6,6 +6,7 @@
 //! itself or is called by its address. Such a function makes the kernel unsupported (`analyses::legality`). One that only frees keeps the
 //! memory.
 
+use crate::analyses::group_scope::heap;
 use crate::error::CompileError;
 use crate::llvm::pass_lists::INLINE_BODIES;
 use crate::llvm::{Attribute, Builder, Context, Linkage, Module, Opcode, PassTuning, Type, Value};
@@ -18,8 +19,8 @@ const SIZE: usize = 4096;
 /// The arena's alignment. Also the bytes after the arena, which hold the number of bytes in use.
 const ALIGNMENT: u32 = 64;
 const COUNTER: usize = 64;
-/// The name of the arena's variable.
-const NAME: &str = "oxisycl.arena";
+/// The function of `arena.ll` that gives memory back.
+const FREE: &str = "oxisycl.arena.dealloc";
 /// The function that is called when the arena is exhausted, after the prefix of panics.
 pub(crate) const PATH: &str = "oxisycl.arena";
 
@@ -53,7 +54,7 @@ fn answer_to(request: Allocation) -> Option<(&'static str, usize)> {
         Allocation::Allocate => Some(("oxisycl.arena.alloc", 2)),
         Allocation::AllocateZeroed => Some(("oxisycl.arena.alloc_zeroed", 2)),
         Allocation::Grow => Some(("oxisycl.arena.realloc", 4)),
-        Allocation::Free => Some(("oxisycl.arena.dealloc", 3)),
+        Allocation::Free => Some((FREE, 3)),
         Allocation::Mark | Allocation::Other => None,
     }
 }
@@ -68,9 +69,9 @@ fn requests<'c>(module: &Module<'c>) -> Vec<(Allocation, Value<'c>)> {
     module.functions().into_iter().filter_map(known).collect()
 }
 
-/// Adds an arena to the kernel if it allocates.
-pub(crate) fn provide<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) -> Result<(), CompileError> {
-    let Some(kernel) = kernel else { return Ok(()) };
+/// Adds an arena to the kernel if it allocates. Returns the reason why its heap is one that work-items of a group cannot have, if it is.
+pub(crate) fn provide<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) -> Result<Option<String>, CompileError> {
+    let Some(kernel) = kernel else { return Ok(None) };
     let mut requests = requests(module);
     requests.retain(|(request, function)| {
         if *request == Allocation::Mark {
@@ -79,7 +80,7 @@ pub(crate) fn provide<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) -> Res
         *request != Allocation::Mark && function.is_used()
     });
     if requests.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     if requests.iter().any(|(request, _)| *request != Allocation::Free) {
         inline(module, kernel, &requests)?;
@@ -97,13 +98,15 @@ pub(crate) fn provide<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) -> Res
             }
         }
     }
-    if answered.iter().any(|(_, name)| *name != "oxisycl.arena.dealloc") || arena_of(kernel).is_some() {
+    let allocating: Vec<_> = answered.iter().filter(|(_, name)| *name != FREE).map(|(call, _)| *call).collect();
+    let refusal = heap::refusal(kernel, &allocating);
+    if !allocating.is_empty() || arena_of(kernel).is_some() {
         answer(module, kernel, answered)?;
     } else {
         // Nothing to free can come from here.
         answered.into_iter().for_each(|(call, _)| call.erase());
     }
-    Ok(())
+    Ok(refusal)
 }
 
 /// Inlines all functions that allocate into the kernel.
@@ -134,7 +137,7 @@ fn inline<'c>(
 /// The arena that the kernel already has.
 fn arena_of(kernel: Value<'_>) -> Option<Value<'_>> {
     let first = kernel.blocks().first()?.instructions();
-    first.into_iter().find(|instruction| instruction.is(Opcode::ALLOCA) && instruction.name() == NAME)
+    first.into_iter().find(|instruction| instruction.is(Opcode::ALLOCA) && instruction.name() == heap::ARENA)
 }
 
 fn answer<'c>(
@@ -166,7 +169,7 @@ fn answer<'c>(
     let builder = Builder::before(context, first);
     let arena = arena_of(kernel).unwrap_or_else(|| {
         let arena = builder.alloca(Type::bytes(context, SIZE + COUNTER), Type::int(context, 32).constant(1));
-        arena.set_name(NAME);
+        arena.set_name(heap::ARENA);
         arena.set_alignment(ALIGNMENT);
         let taken = builder.offset(Type::int(context, 8), arena, Type::int(context, 64).constant(SIZE as u64));
         builder.store(Type::int(context, 64).constant(0), taken);

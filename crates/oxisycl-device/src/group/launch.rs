@@ -251,7 +251,9 @@ unsafe fn run_groups<'cg, S: Shape<D>, A: GroupArguments, const D: usize>(
         // SAFETY: the compiled kernel passes its launch, and has the group's memory.
         let (group, memory) = unsafe { device_group(launch, shape, arguments) };
         // SAFETY: as above.
-        kernel(group, unsafe { arguments.bind(memory, items) });
+        let memory = unsafe { arguments.bind(memory, items) };
+        builtin::begin_group_scope();
+        kernel(group, memory);
         return;
     }
     // SAFETY: the chunk has as much memory as the arguments ask for; each group of the launch is in one chunk. One after the other uses the places.

@@ -211,10 +211,13 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         if builtin::is_device_code() {
             let local = local_position(extent);
             let linear = linear(local, extent);
+            // SAFETY: a phase returns nothing.
+            unsafe { builtin::begin_phase() };
             // SAFETY: each work-item of the group has a position of its own.
             unsafe { P::call(raw, linear, items, |lent| f(self.phase_item(local, linear), lent)) };
             // SAFETY: group scope takes the same way in all work-items.
             unsafe { builtin::group_barrier() };
+            builtin::begin_group_scope();
             return;
         }
         // SAFETY: native code; by the contract of `new`.
@@ -261,6 +264,8 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         if builtin::is_device_code() {
             let extent = self.shape.extent();
             let step = size_of_group(extent);
+            // SAFETY: a phase returns nothing.
+            unsafe { builtin::begin_phase() };
             let mut position = linear(local_position(extent), extent);
             while position < positions {
                 let (mut id, mut rest) = ([0; L], position);
@@ -273,6 +278,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
             }
             // SAFETY: as in `for_each`.
             unsafe { builtin::group_barrier() };
+            builtin::begin_group_scope();
             return;
         }
         // SAFETY: native code; by the contract of `new`.

@@ -1,5 +1,7 @@
 //! Kernels over nd-ranges and groups, with barriers and algorithms that are proved or refused: those called `refused` have a warning each, the others none.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use oxisycl::group::nd::NdItem;
 use oxisycl::group::{Fixed1, Local};
 use oxisycl::operator::Sum;
@@ -14,6 +16,7 @@ fn main() -> oxisycl::Result {
     refused(&queue, &numbers)?;
     proved(&queue, &numbers)?;
     refused_at_group_scope(&queue)?;
+    refused_for_its_heap(&queue, &numbers)?;
     proved_at_group_scope(&queue, &numbers)?;
     queue.wait()
 }
@@ -220,6 +223,41 @@ fn refused_at_group_scope(queue: &Queue) -> oxisycl::Result {
     Ok(())
 }
 
+/// Every work-item of a group has a heap of its own, in which phases may have allocated.
+fn refused_for_its_heap(queue: &Queue, numbers: &Buffer<u32, 1>) -> oxisycl::Result {
+    let n = std::hint::black_box(8);
+    // A distance that depends on what a phase has allocated.
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_work_group(1, Fixed1::<SIZE>, Local::<u32, SIZE>::new(), move |mut group, mut tile| {
+            let first = vec![1u32; n];
+            group.for_each((), move |item, ()| {
+                if item.local_linear_id() % 2 == 0 {
+                    let own: Vec<u32> = (0..n as u32).collect();
+                    numbers.set(item.global(), own[n / 2]);
+                    std::mem::forget(own);
+                }
+            });
+            let second = vec![2u32; n];
+            if second.as_ptr().addr().wrapping_sub(first.as_ptr().addr()) < 4 * n + 64 {
+                group.for_each(&mut tile, |_, slot| *slot = 1);
+            }
+            let sum = first[n / 2] + second[n / 2];
+            group.for_each(&mut tile, move |item, slot| numbers.set(item.global(), *slot + sum));
+        })
+    })?;
+    // A number that a phase leaves in memory of group scope.
+    queue.parallel_for_work_group(1, Fixed1::<SIZE>, Local::<u32, SIZE>::new(), |mut group, mut tile| {
+        let cell: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
+        group.for_each((), move |item, ()| cell.store(item.local_linear_id() as u32, Ordering::Relaxed));
+        if cell.load(Ordering::Relaxed) % 2 == 0 {
+            group.for_each(&mut tile, |_, slot| *slot = 1);
+        }
+        group.for_each(&mut tile, |_, slot| *slot += 1);
+    })?;
+    Ok(())
+}
+
 /// Addresses within one variable are no secret: an iterator compares them.
 fn proved_at_group_scope(queue: &Queue, numbers: &Buffer<u32, 1>) -> oxisycl::Result {
     queue.submit(|cg| {
@@ -227,6 +265,20 @@ fn proved_at_group_scope(queue: &Queue, numbers: &Buffer<u32, 1>) -> oxisycl::Re
         cg.parallel_for_work_group(1, Fixed1::<SIZE>, Local::<u32, SIZE>::new(), move |mut group, mut tile| {
             for step in std::hint::black_box([3u32, 1, 2]).iter().copied() {
                 group.for_each(&mut tile, move |item, slot| *slot = numbers.get(item.global()) + step);
+                group.for_each(&tile, move |item, tile| numbers.set(item.global(), tile[SIZE - 1 - item.local_linear_id()]));
+            }
+        })
+    })?;
+    // Memory of the heap that a phase keeps.
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_work_group(1, Fixed1::<SIZE>, Local::<u32, SIZE>::new(), move |mut group, mut tile| {
+            for _ in 0..2 {
+                group.for_each(&mut tile, move |item, slot| {
+                    let n = numbers.get(item.global()) as usize;
+                    let own: &'static [u32] = vec![3; n].leak();
+                    *slot = own[n / 2];
+                });
                 group.for_each(&tile, move |item, tile| numbers.set(item.global(), tile[SIZE - 1 - item.local_linear_id()]));
             }
         })

@@ -7,18 +7,23 @@
 //! Addresses that come from memory count as what they were when they were stored there. What launches capture is no variable.
 
 mod addresses;
+pub(crate) mod heap;
 
 use rustc_hash::FxHashSet;
 
 use crate::llvm::{Attribute, Opcode, TypeKind, Value};
 use addresses::{Addresses, Base, DEVICE_LIBRARY, is_mask};
 
-/// The reason why no device can run a kernel over groups, because of its use of variables' addresses. `None` if there is none.
-pub(crate) fn refusal(kernel: Value<'_>) -> Option<String> {
+/// The reason why no device can run a kernel over groups, because of its use of variables' addresses, or of its heap. `None` if there is none.
+/// `of_heap` is the reason of [`heap`].
+pub(crate) fn refusal(kernel: Value<'_>, of_heap: Option<String>) -> Option<String> {
     let instructions = kernel.instructions();
     // Where work-items do not meet, none depends on the way of another.
     if !instructions.iter().any(|instruction| meets_others(*instruction)) {
         return None;
+    }
+    if of_heap.is_some() {
+        return of_heap;
     }
     let addresses = Addresses::new(&instructions);
     let decides = instructions.into_iter().any(|instruction| match instruction.opcode() {
@@ -63,8 +68,9 @@ const ALONE: [&str; 9] = [
     "oxisycl.spirv.as_",
 ];
 
+/// Whether an address may be of a variable that group scope knows. It knows no memory of the heap, as [`heap`] says.
 fn is_of_variable(bases: &FxHashSet<Base<'_>>) -> bool {
-    bases.iter().any(|base| matches!(base, Base::Variable(_)))
+    bases.iter().any(|base| matches!(base, Base::Variable(variable) if variable.name() != heap::ARENA))
 }
 
 /// Whether two addresses are within one variable, or none is of a variable, or one is null.
@@ -126,13 +132,14 @@ mod tests {
                 %v = alloca [8 x i32]
                 %w = alloca i32
                 %x = alloca [8 x i32]
+                %oxisycl.arena = alloca [4160 x i8]
                 call void @barrier()
                 {body}
                 ret void
             }}"
         );
         let module = module(&context, &text);
-        refusal(module.function("k").expect("the kernel")).is_some()
+        refusal(module.function("k").expect("the kernel"), None).is_some()
     }
 
     #[test]
@@ -168,6 +175,9 @@ mod tests {
             "store ptr %w, ptr %v br label %b b: %l = load ptr, ptr %v %e = getelementptr i8, ptr %l, i64 4
              store ptr %e, ptr %v %r = icmp eq ptr %e, %p br i1 %r, label %b, label %d d:",
             "call void @keep(ptr %w) %s = call { ptr, i64 } @kept_slice() %o = extractvalue { ptr, i64 } %s, 0 %r = icmp ult ptr %o, %p",
+            // Beside memory of the heap, or in it.
+            "%s = select i1 %c, ptr %v, ptr %oxisycl.arena %a = ptrtoint ptr %s to i64 call void @use(i64 %a)",
+            "store ptr %w, ptr %oxisycl.arena %l = load ptr, ptr %oxisycl.arena %r = icmp ult ptr %l, %p",
             // What is left of a masked address, also where it is compared within one variable.
             "%m = call ptr @llvm.ptrmask.p0.i64(ptr %v, i64 -64) %r = icmp eq ptr %m, inttoptr (i64 64 to ptr)",
             "%m = call ptr @llvm.ptrmask.p0.i64(ptr %v, i64 -64) %r = icmp eq ptr %m, %v",
@@ -193,7 +203,7 @@ mod tests {
                 define i1 @k(ptr %p) {{ %v = alloca i32 {call} %r = icmp ult ptr %v, %p ret i1 %r }}"
             );
             let module = module(&context, &text);
-            assert_eq!(refusal(module.function("k").expect("the kernel")).is_some(), is_refused, "{call}");
+            assert_eq!(refusal(module.function("k").expect("the kernel"), None).is_some(), is_refused, "{call}");
         }
     }
 
@@ -223,6 +233,9 @@ mod tests {
             // Both ends within one variable.
             "%e = getelementptr i8, ptr %x, i64 32 store ptr %x, ptr %v %f = getelementptr i8, ptr %v, i64 8 store ptr %e, ptr %f
              %l = load ptr, ptr %v %m = load ptr, ptr %f %r = icmp eq ptr %l, %m",
+            // Memory of the heap.
+            "%e = getelementptr i8, ptr %oxisycl.arena, i64 %n %a = ptrtoint ptr %e to i64 call void @use(i64 %a)",
+            "store ptr %oxisycl.arena, ptr %v %l = load ptr, ptr %v %r = icmp ult ptr %l, %p",
             // Functions that keep nothing, or do not return.
             "store ptr %w, ptr %v call void @oxisycl.read(ptr %v) %o = load ptr, ptr %p %l = load ptr, ptr %o %r = icmp ult ptr %l, %p",
             "store ptr %w, ptr %v br i1 %c, label %b, label %d b: call void @keep(ptr %v) call void @use(i64 %n) unreachable

@@ -121,7 +121,7 @@ fn unproved<'c>(marks: &[Value<'c>], kernel: Value<'c>) -> Option<String> {
 }
 
 /// The text ` at FILE:LINE:COLUMN`, for the user's code that the instruction comes from.
-fn at(instruction: Value<'_>) -> String {
+pub(crate) fn at(instruction: Value<'_>) -> String {
     let is_users = |place: &Place<'_>| place.line > 0 && origin::is_users_file(&place.file, &place.folder);
     let users = instruction.places().into_iter().find(is_users).map(Place::location);
     users.map(|place| format!(" at {place}")).unwrap_or_default()

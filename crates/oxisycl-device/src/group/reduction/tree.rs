@@ -82,6 +82,8 @@ pub unsafe fn reduce_range<'cg, const D: usize, R, K>(
         kernel(unsafe { Item::new(id, range, [0; D]) }, R::reducers(&mut slots));
         R::end(slots)
     };
+    // SAFETY: the kernel is run for work-items, and no code of a user is at group scope.
+    unsafe { builtin::begin_phase() };
     // The launch was refused if the range has more work-items than can be counted.
     let n = Range(range).size();
     // SAFETY: by the contract of this function.
