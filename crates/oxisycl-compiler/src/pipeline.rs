@@ -5,7 +5,7 @@
 
 use oxisycl_image::Form;
 
-use crate::analyses::group_scope::heap;
+use crate::analyses::group_scope::scopes;
 use crate::analyses::uniformity;
 use crate::builtin_table::Family;
 use crate::codegen::Target;
@@ -17,8 +17,8 @@ use crate::options::FloatPolicy;
 use crate::passes::{
     address_spaces, arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks,
     cpu_features, early_exits, early_return, fast_math, float_atomics, float_policy, formatting_depth, frames,
-    idle_barriers, int128, libcalls, native, negations, panics, private_atomics, private_memory, recursion,
-    specialization, strip_host_abi, thread_coarsening, unrolling, x86,
+    group_calls, idle_barriers, int128, libcalls, native, negations, panics, private_atomics, private_memory,
+    recursion, specialization, strip_host_abi, thread_coarsening, unrolling, x86,
 };
 use crate::unit::Unit;
 use crate::{kernel, llvm};
@@ -152,8 +152,8 @@ pub(crate) const PASSES: &[Pass] = &[
         .when(is_linked_once),
     Pass::new("inline-cold", Optimise, |unit| strip_host_abi::inline_cold(&unit.module)),
     Pass::fallible("arena", Optimise, |unit| {
-        let of_heap = arena::provide(&unit.module, unit.function)?;
-        unit.heap_at_group_scope = unit.heap_at_group_scope.take().or(of_heap);
+        let refusal = arena::provide(&unit.module, unit.function)?;
+        unit.refused_at_group_scope = unit.refused_at_group_scope.take().or(refusal);
         Ok(())
     }),
     Pass::new("cpu-feature-caches", Optimise, |unit| cpu_features::forget(&unit.module, &unit.caches)),
@@ -185,6 +185,12 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("unite-with-library", Optimise, |unit| float_policy::unite_with_library(&unit.module)),
     // Functions of the library, which were kept apart.
     Pass::new("inline-library", Optimise, inline_everything).when(|unit| unit.target.inlines_everything()),
+    // Once the library is no longer apart.
+    Pass::fallible("group-calls", Optimise, |unit| {
+        let refusal = group_calls::inline(&unit.module, unit.function)?;
+        unit.refused_at_group_scope = unit.refused_at_group_scope.take().or(refusal);
+        Ok(())
+    }),
     // Once calls are inlined, so that the size of a loop is known.
     Pass::new("unroll-marked", Optimise, |unit| unrolling::mark_loops(&unit.module)).on(&[Nvptx]),
     Pass::fallible("llvm-optimise", Optimise, |unit| {
@@ -207,7 +213,7 @@ pub(crate) const PASSES: &[Pass] = &[
     }),
     Pass::fallible("clean-up", LowerPanics, |unit| unit.run_llvm(CLEAN_UP)),
     //
-    Pass::new("group-scope-marks", Expand, |unit| heap::drop_marks(&unit.module)),
+    Pass::new("group-scope-marks", Expand, |unit| scopes::drop_marks(&unit.module)),
     Pass::new("group-scratch", Expand, |unit| unit.bytes_of_element = early_exits::bytes_of_element(&unit.module)),
     Pass::new("idle-barriers", Expand, |unit| {
         unit.function.into_iter().for_each(|kernel| idle_barriers::drop(&unit.module, kernel))

@@ -263,8 +263,8 @@ impl<'c, 'a> Program<'c, 'a> {
             }
         }
         if findings.unsupported.is_none() && matches!(kernel.form, Form::Group(_)) {
-            let of_heap = unit.heap_at_group_scope.take();
-            let unproved = unit.unproved.take().or_else(|| group_scope::refusal(function, of_heap));
+            let earlier = unit.refused_at_group_scope.take();
+            let unproved = unit.unproved.take().or_else(|| group_scope::refusal(function, earlier));
             findings.unsupported = unproved.map(|reason| kernel.with_place(&reason));
         }
         match findings.unsupported.take() {

@@ -19,6 +19,7 @@ pub(crate) mod float_atomics;
 pub(crate) mod float_policy;
 pub(crate) mod formatting_depth;
 pub(crate) mod frames;
+pub(crate) mod group_calls;
 #[cfg(test)]
 mod host_tests;
 pub(crate) mod idle_barriers;

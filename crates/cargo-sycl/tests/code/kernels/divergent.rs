@@ -193,6 +193,36 @@ fn proved(queue: &Queue, numbers: &Buffer<u32, 1>) -> oxisycl::Result {
     Ok(())
 }
 
+/// A number of an address, from a function that calls itself. It is too large to be inlined, even once.
+fn number(of: &u32, n: usize) -> usize {
+    let mut sum = n;
+    if n < 2 {
+        return (&raw const *of).addr();
+    }
+    sum = sum.rotate_left(2) ^ number(of, n / 2);
+    sum = sum.rotate_left(3) ^ number(of, n / 3);
+    sum = sum.rotate_left(4) ^ number(of, n / 4);
+    sum = sum.rotate_left(5) ^ number(of, n / 5);
+    sum = sum.rotate_left(6) ^ number(of, n / 6);
+    sum = sum.rotate_left(7) ^ number(of, n / 7);
+    sum = sum.rotate_left(8) ^ number(of, n / 8);
+    sum = sum.rotate_left(9) ^ number(of, n / 9);
+    sum = sum.rotate_left(10) ^ number(of, n / 10);
+    sum = sum.rotate_left(11) ^ number(of, n / 11);
+    sum = sum.rotate_left(12) ^ number(of, n / 12);
+    sum = sum.rotate_left(13) ^ number(of, n / 13);
+    sum = sum.rotate_left(14) ^ number(of, n / 14);
+    sum = sum.rotate_left(15) ^ number(of, n / 15);
+    sum = sum.rotate_left(16) ^ number(of, n / 16);
+    sum = sum.rotate_left(17) ^ number(of, n / 17);
+    sum
+}
+
+/// A number of numbers.
+fn steps(n: usize) -> usize {
+    if n < 2 { 1 } else { steps(n / 2) ^ steps(n / 3).rotate_left(1) }
+}
+
 /// Every work-item of a group has variables of its own, so that their addresses differ.
 fn refused_at_group_scope(queue: &Queue) -> oxisycl::Result {
     queue.parallel_for_work_group(1, Fixed1::<SIZE>, Local::<u32, SIZE>::new(), |mut group, mut tile| {
@@ -219,6 +249,14 @@ fn refused_at_group_scope(queue: &Queue) -> oxisycl::Result {
             group.for_each(&mut tile, |_, slot| *slot = 1);
         }
         group.for_each(&mut tile, |_, slot| *slot += 1);
+    })?;
+    // A number that a function makes of it.
+    queue.parallel_for_work_group(1, Fixed1::<SIZE>, Local::<u32, SIZE>::new(), move |mut group, mut tile| {
+        let own = std::hint::black_box(1u32);
+        if number(&own, group.linear_id()) % 256 < 128 {
+            group.for_each(&mut tile, |_, slot| *slot = 1);
+        }
+        group.for_each(&mut tile, |_, slot| *slot = 2);
     })?;
     Ok(())
 }
@@ -268,6 +306,13 @@ fn proved_at_group_scope(queue: &Queue, numbers: &Buffer<u32, 1>) -> oxisycl::Re
                 group.for_each(&tile, move |item, tile| numbers.set(item.global(), tile[SIZE - 1 - item.local_linear_id()]));
             }
         })
+    })?;
+    // A function of numbers that calls itself.
+    queue.parallel_for_work_group(1, Fixed1::<SIZE>, Local::<u32, SIZE>::new(), |mut group, mut tile| {
+        for _ in 0..steps(group.linear_id() + 9) % 4 {
+            group.for_each(&mut tile, |item, slot| *slot = steps(item.local_linear_id()) as u32);
+        }
+        group.for_each(&mut tile, |_, slot| *slot += 1);
     })?;
     // Memory of the heap that a phase keeps.
     queue.submit(|cg| {

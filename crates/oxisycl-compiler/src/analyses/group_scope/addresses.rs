@@ -283,7 +283,7 @@ fn may_return_address(call: Value<'_>) -> bool {
 const KEEP_NOTHING: [&str; 3] = ["llvm.", builtin_table::PREFIX, DEVICE_LIBRARY];
 
 /// How the names of the device library's functions begin. None of them has a barrier.
-pub(super) const DEVICE_LIBRARY: &str = "__oxisycl_";
+pub(crate) const DEVICE_LIBRARY: &str = "__oxisycl_";
 
 /// Whether no code runs after the block of a call.
 fn ends(call: Value<'_>) -> bool {

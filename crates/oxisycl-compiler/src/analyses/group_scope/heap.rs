@@ -3,72 +3,28 @@
 //! A device's work-items have a heap each. What one allocates in a phase decides where its next allocation lies, so that the distance of two
 //! allocations at group scope could differ. And a reference to memory of group scope that is leaked reaches phases, which write what group scope
 //! then reads. Memory that a phase allocates reaches no other code: nothing outlives a phase but numbers.
-//!
-//! The library marks where group scope and phases begin. Of a place that both lead to, group scope is assumed.
 
-use rustc_hash::FxHashMap;
-
-use crate::analyses::uniformity::{Flow, at};
-use crate::llvm::{Module, Opcode, Value};
+use super::scopes::Scopes;
+use crate::analyses::uniformity::at;
+use crate::llvm::Value;
 
 /// The name of the variable that is a work-item's heap.
 pub(crate) const ARENA: &str = "oxisycl.arena";
-/// The builtins that mark where code of each kind begins.
-const GROUP_SCOPE: &str = "oxisycl.begin_group_scope";
-const PHASE: &str = "oxisycl.begin_phase";
 
 /// The reason why devices cannot run a kernel over groups, if one of `requests` is at group scope: calls of the kernel that allocate.
-pub(crate) fn refusal(kernel: Value<'_>, requests: &[Value<'_>]) -> Option<String> {
-    let flow = Flow::of(kernel);
-    // Whether a block may begin at group scope.
-    let mut begins = vec![false; flow.blocks.len()];
-    let after = |block: usize, begins: bool| {
-        let marks = flow.blocks[block].instructions().into_iter().filter_map(mark);
-        marks.last().unwrap_or(begins)
-    };
-    let mut queue: Vec<usize> = (0..flow.blocks.len()).filter(|block| after(*block, false)).collect();
-    while let Some(block) = queue.pop() {
-        for &next in flow.successors(block) {
-            if !std::mem::replace(&mut begins[next], true) && after(next, true) {
-                queue.push(next);
-            }
-        }
-    }
-    let by_block: FxHashMap<_, _> = flow.blocks.iter().copied().zip(begins).collect();
-    let is_at_group_scope = |request: &&Value<'_>| {
-        let before = request.block().instructions().into_iter().take_while(|instruction| instruction != *request);
-        before.filter_map(mark).last().unwrap_or(by_block[&request.block()])
-    };
-    let request = requests.iter().find(is_at_group_scope)?;
+pub(crate) fn refusal<'c>(kernel: Value<'c>, requests: &[Value<'c>]) -> Option<String> {
+    let scopes = Scopes::of(kernel);
+    let request = requests.iter().find(|request| scopes.is_group_scope(**request))?;
     Some(format!(
         "it allocates memory at group scope{}, where each work-item of a device would have memory of its own; allocate in a phase, or use an array",
         at(*request)
     ))
 }
 
-/// Whether group scope begins at an instruction. `None` if it is no mark.
-fn mark(instruction: Value<'_>) -> Option<bool> {
-    match instruction.callee().filter(|_| instruction.is(Opcode::CALL))?.name() {
-        GROUP_SCOPE => Some(true),
-        PHASE => Some(false),
-        _ => None,
-    }
-}
-
-/// Removes the marks.
-pub(crate) fn drop_marks(module: &Module<'_>) {
-    for mark in [GROUP_SCOPE, PHASE].into_iter().filter_map(|name| module.function(name)) {
-        mark.calls().into_iter().for_each(Value::erase);
-        // One whose address is taken stays, and is refused as a function that no device has.
-        if !mark.is_used() {
-            mark.delete_function();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyses::group_scope::scopes::drop_marks;
     use crate::passes::tests::{context, module};
 
     const ENTER: &str = "call void @oxisycl.begin_group_scope()";

@@ -8,22 +8,24 @@
 
 mod addresses;
 pub(crate) mod heap;
+pub(crate) mod scopes;
 
 use rustc_hash::FxHashSet;
 
 use crate::llvm::{Attribute, Opcode, TypeKind, Value};
-use addresses::{Addresses, Base, DEVICE_LIBRARY, is_mask};
+pub(crate) use addresses::DEVICE_LIBRARY;
+use addresses::{Addresses, Base, is_mask};
 
-/// The reason why no device can run a kernel over groups, because of its use of variables' addresses, or of its heap. `None` if there is none.
-/// `of_heap` is the reason of [`heap`].
-pub(crate) fn refusal(kernel: Value<'_>, of_heap: Option<String>) -> Option<String> {
+/// The reason why no device can run a kernel over groups, because of its use of variables' addresses. `None` if there is none. `earlier` is
+/// one that was found while the marks of the library were there: of [`heap`], or of [`passes::group_calls`](crate::passes::group_calls).
+pub(crate) fn refusal(kernel: Value<'_>, earlier: Option<String>) -> Option<String> {
     let instructions = kernel.instructions();
     // Where work-items do not meet, none depends on the way of another.
     if !instructions.iter().any(|instruction| meets_others(*instruction)) {
         return None;
     }
-    if of_heap.is_some() {
-        return of_heap;
+    if earlier.is_some() {
+        return earlier;
     }
     let addresses = Addresses::new(&instructions);
     let decides = instructions.into_iter().any(|instruction| match instruction.opcode() {
