@@ -26,6 +26,9 @@ const KEYS: &[&str] = &["name", "value", "unit", "peer", "peer_value", "ratio"];
 /// The benchmarks whose kernels are compiled for devices, with arguments of `cargo sycl`.
 const DEVICES: &[(&str, &[&str])] = &[("gpu", &["--targets", "sm_70"]), ("opencl", &["--targets", "spirv"])];
 
+/// Variables with the number of threads on each side of the benchmark `host`. One thread's time says most on a machine that others use.
+const THREADS: [&str; 2] = ["OXISYCL_HOST_THREADS", "RAYON_NUM_THREADS"];
+
 /// `cargo xtask bench NAME [--json FILE] [ARGUMENTS]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
     let Some((name, rest)) = arguments.split_first().filter(|(name, _)| !name.starts_with('-')) else {
@@ -43,6 +46,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
         && let Some((variables, _)) = opencl::environment(workspace)
     {
         command.envs(variables);
+    }
+    if name == "host" {
+        command.envs(THREADS.into_iter().filter(|name| env::var_os(name).is_none()).map(|name| (name, "1")));
     }
     if of_devices.is_some() {
         command.arg("sycl");

@@ -64,6 +64,7 @@ usage: cargo xtask VERB [ARGUMENTS]
                           kernels that call thirty published crates, as a table; without a device on the host and on OpenCL
   bench NAME [--json FILE] [ARGUMENTS]
                           a benchmark; FILE receives its results. For gpu nvcc builds the peer, if there is one;
+                          host --plain is programs on the CPU beside rayon, with one thread on each side;
                           build is what cargo sycl takes for an example, beside cargo
   gpu-bundle [--check]    programs for a machine with a GPU and without Rust, at most 50 MiB, below the target directory;
                           --check looks at the one that is there

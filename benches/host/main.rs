@@ -1,0 +1,112 @@
+//! Programs on the host device as plain cargo builds them, beside the same programs with rayon: `cargo xtask bench host --plain [--json FILE]
+//! [--filter SUBSTR] [--rounds N] [--seed N]`.
+//!
+//! Kernels and peers are written as users would write them. Each module has programs with their peers. Values are amounts of work in a second
+//! of processor time of all threads together. `cargo xtask` gives both sides one thread, unless `OXISYCL_HOST_THREADS` and
+//! `RAYON_NUM_THREADS` say otherwise. Beside them is the time that passed. `protocol.rs` says how everything is measured.
+//!
+//! Inputs and sizes come from a seed that is printed. Both sides must have the same results, bit for bit.
+
+#[path = "../arguments.rs"]
+#[expect(dead_code, reason = "cases that are measured together are the other benchmarks'")]
+mod arguments;
+#[path = "../case.rs"]
+mod case;
+mod counts;
+mod grids;
+mod points;
+#[path = "../processor.rs"]
+mod processor;
+mod products;
+#[path = "../protocol.rs"]
+#[expect(dead_code, reason = "some kinds of bars are for the benchmark of the runtime")]
+mod protocol;
+#[path = "../random.rs"]
+mod random;
+mod streams;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use oxisycl::BackendKind;
+use oxisycl::prelude::*;
+
+use arguments::{Arguments, Options};
+use protocol::Measured;
+use random::Random;
+
+/// What the cases run on.
+struct Setting {
+    options: Options,
+    queue: Queue,
+    seed: u64,
+}
+
+impl Setting {
+    /// Numbers of the seed, the same for each case with whatever filter.
+    fn random(&self) -> Random {
+        Random::new(self.seed)
+    }
+}
+
+/// Waits for the last command of a program.
+fn finish(submitted: oxisycl::Result<Event>) {
+    submitted.and_then(|event| event.wait()).expect("the command succeeds");
+}
+
+fn main() -> ExitCode {
+    let (mut seed, mut plain) = (random::any_seed(), false);
+    let arguments = Arguments::parse(std::env::args().skip(1), " --plain [--seed N]", |name, value| match name {
+        "--seed" => {
+            seed = random::seed(&value()?)?;
+            Ok(true)
+        }
+        "--plain" => {
+            plain = true;
+            Ok(true)
+        }
+        _ => Ok(false),
+    });
+    let run = arguments.map_err(Into::into).and_then(|Arguments { options, json }| {
+        if !plain {
+            return Err("expected --plain: all programs here are as plain cargo builds them".into());
+        }
+        run(options, json, seed)
+    });
+    match run {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("host: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether no bar is missed.
+fn run(options: Options, json: Option<PathBuf>, seed: u64) -> Result<bool, Box<dyn Error>> {
+    println!("--seed {seed}");
+    let devices = Device::all()?;
+    let host = devices.iter().find(|device| device.backend() == BackendKind::Host).ok_or("no host device")?;
+    let threads = [host.info().max_compute_units as usize, rayon::current_num_threads()];
+    println!("threads: ours {}, rayon's {}", threads[0], threads[1]);
+    if threads[0] != threads[1] {
+        return Err("both sides must have as many threads: see OXISYCL_HOST_THREADS and RAYON_NUM_THREADS".into());
+    }
+    let setting = Setting { options, queue: Queue::builder().device(host).in_order().build()?, seed };
+    let mut results: Vec<Measured> = Vec::new();
+    for run in [grids::run, products::run, points::run, counts::run, streams::run] {
+        run(&setting, &mut results)?;
+    }
+    if results.is_empty() {
+        return Err(format!("no case matches --filter {}", setting.options.filter).into());
+    }
+    let all_hold = protocol::print_table(&results, "wall time, ours / peer");
+    println!("values are of processor time, of all threads together");
+    if let Some(file) = json {
+        std::fs::write(&file, protocol::json(&results))
+            .map_err(|error| format!("cannot write \"{}\": {error}", file.display()))?;
+    }
+    Ok(all_hold)
+}
