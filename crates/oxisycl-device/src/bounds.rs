@@ -3,51 +3,75 @@
 use crate::buffer_name::InBuffer;
 use crate::builtin;
 
-/// A panic with two indices of one to three dimensions in its message, and the address that tells the runtime which buffer is meant. Each
-/// number is an argument of its own, and not a reference. Devices pass numbers on to the host, but run no code that formats arrays, and the
-/// compiler may not see what a reference leads to.
+/// Functions that panic with two indices of one to three dimensions in the message. `first` is the address that tells the runtime which buffer
+/// is meant. Each number is an argument of its own in the message, and not a reference. Devices pass numbers on to the host, but run no code
+/// that formats arrays, and the compiler may not see what a reference leads to. The functions take numbers, too, since arrays are passed in
+/// memory. Every work-item would store a copy of its index and of its accessor's range there before the check.
 macro_rules! panic_with_indices {
-    ($before:literal, $a:ident, $between:literal, $b:ident, $first:ident) => {
-        match ($a.as_slice(), $b.as_slice()) {
-            (&[a], &[b]) => panic_with_indices!($before, "{}", $between, "{}", $first, a, b),
-            (&[a], &[b, c]) => panic_with_indices!($before, "{}", $between, "{}, {}", $first, a, b, c),
-            (&[a], &[b, c, d]) => panic_with_indices!($before, "{}", $between, "{}, {}, {}", $first, a, b, c, d),
-            (&[a, b], &[c, d]) => panic_with_indices!($before, "{}, {}", $between, "{}, {}", $first, a, b, c, d),
-            (&[a, b], &[c, d, e]) => {
-                panic_with_indices!($before, "{}, {}", $between, "{}, {}, {}", $first, a, b, c, d, e)
+    ($before:literal, $between:literal: $($name:ident($a:literal, $b:literal: $($number:ident),*);)*) => {$(
+        #[cold]
+        #[inline(never)]
+        #[track_caller]
+        fn $name($($number: usize,)* first: usize) -> ! {
+            if builtin::is_device_code() {
+                panic!(concat!($before, "[", $a, "]", $between, "[", $b, "], in the buffer at {:#x}"), $($number),*, first)
+            } else {
+                panic!(concat!($before, "[", $a, "]", $between, "[", $b, "]{}"), $($number),*, InBuffer(first))
             }
-            (&[a, b, c], &[d, e, f]) => {
-                panic_with_indices!($before, "{}, {}, {}", $between, "{}, {}, {}", $first, a, b, c, d, e, f)
-            }
-            (a, b) => panic!(concat!($before, "{:?}", $between, "{:?}"), a, b),
         }
-    };
-    ($before:literal, $a:literal, $between:literal, $b:literal, $first:ident, $($number:ident),*) => {
-        if builtin::is_device_code() {
-            panic!(concat!($before, "[", $a, "]", $between, "[", $b, "], in the buffer at {:#x}"), $($number),*, $first)
-        } else {
-            panic!(concat!($before, "[", $a, "]", $between, "[", $b, "]{}"), $($number),*, InBuffer($first))
-        }
-    };
+    )*};
 }
 
-// The arguments of both functions are values: a reference would put them in memory, and every work-item would store a copy of its accessors
-// there.
+panic_with_indices! { "the launch goes up to ", ", beyond the accessor's range ":
+    launch_1("{}", "{}": a, d);
+    launch_2("{}, {}", "{}, {}": a, b, d, e);
+    launch_3("{}, {}, {}", "{}, {}, {}": a, b, c, d, e, f);
+}
+
+panic_with_indices! { "index ", " is outside the accessor's range ":
+    index_1_in_1("{}", "{}": a, d);
+    index_1_in_2("{}", "{}, {}": a, d, e);
+    index_1_in_3("{}", "{}, {}, {}": a, d, e, f);
+    index_2_in_2("{}, {}", "{}, {}": a, b, d, e);
+    index_2_in_3("{}, {}", "{}, {}, {}": a, b, d, e, f);
+    index_3_in_3("{}, {}, {}", "{}, {}, {}": a, b, c, d, e, f);
+}
 
 /// Ends the work-item for a launch that goes beyond the accessor's `range`; `first` is the address of an element of the buffer.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub(crate) fn outside<const D: usize>(end: [usize; D], range: [usize; D], first: usize) -> ! {
-    panic_with_indices!("the launch goes up to ", end, ", beyond the accessor's range ", range, first)
+    let ([a, b, c], [d, e, f]) = (padded(end), padded(range));
+    match D {
+        1 => launch_1(a, d, first),
+        2 => launch_2(a, b, d, e, first),
+        _ => launch_3(a, b, c, d, e, f, first),
+    }
 }
 
 /// Ends the work-item for an index that is not in `range`; `first` is the address of an element of the buffer.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub(crate) fn out_of_bounds<const D: usize, const E: usize>(index: [usize; D], range: [usize; E], first: usize) -> ! {
-    panic_with_indices!("index ", index, " is outside the accessor's range ", range, first)
+    const { assert!(D <= E, "an index has no more dimensions than the range") };
+    let ([a, b, c], [d, e, f]) = (padded(index), padded(range));
+    match (D, E) {
+        (1, 1) => index_1_in_1(a, d, first),
+        (1, 2) => index_1_in_2(a, d, e, first),
+        (1, _) => index_1_in_3(a, d, e, f, first),
+        (2, 2) => index_2_in_2(a, b, d, e, first),
+        (2, _) => index_2_in_3(a, b, d, e, f, first),
+        _ => index_3_in_3(a, b, c, d, e, f, first),
+    }
+}
+
+/// The numbers of an index, and zero for each dimension that it does not have.
+#[inline(always)]
+fn padded<const D: usize>(index: [usize; D]) -> [usize; 3] {
+    const { assert!(D >= 1 && D <= 3, "an index has 1, 2 or 3 dimensions") };
+    let mut all = [0; 3];
+    all[..D].copy_from_slice(&index);
+    all
 }
 
 /// Row-major position of `index` in memory whose extents are `pitch`.
