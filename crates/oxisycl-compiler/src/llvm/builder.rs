@@ -192,6 +192,12 @@ impl<'c> Builder<'c> {
         Value::new(unsafe { (ll().LLVMBuildZExt)(self.0, value.raw(), wider.raw(), c"".as_ptr()) })
     }
 
+    /// Truncates a number.
+    pub(crate) fn narrow(&self, value: Value<'c>, narrower: Type<'c>) -> Value<'c> {
+        // SAFETY: as above.
+        Value::new(unsafe { (ll().LLVMBuildTrunc)(self.0, value.raw(), narrower.raw(), c"".as_ptr()) })
+    }
+
     /// A phi: a value by the predecessor block.
     pub(crate) fn phi(&self, value_type: Type<'c>, incoming: &[(Value<'c>, Block<'c>)]) -> Value<'c> {
         // SAFETY: as above.

@@ -276,6 +276,7 @@ functions! {
     LLVMBuildRetVoid(*mut Builder) -> *mut Value;
     LLVMBuildRet(*mut Builder, *mut Value) -> *mut Value;
     LLVMBuildZExt(*mut Builder, *mut Value, *mut Type, *const c_char) -> *mut Value;
+    LLVMBuildTrunc(*mut Builder, *mut Value, *mut Type, *const c_char) -> *mut Value;
     LLVMBuildPhi(*mut Builder, *mut Type, *const c_char) -> *mut Value;
     LLVMBuildICmp(*mut Builder, c_int, *mut Value, *mut Value, *const c_char) -> *mut Value;
     LLVMBuildUnreachable(*mut Builder) -> *mut Value;
