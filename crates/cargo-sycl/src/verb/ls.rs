@@ -115,8 +115,8 @@ fn size(bytes: u64) -> String {
 fn runs(targets: &[ImageTarget], levels: &[ImageTarget]) -> String {
     match targets {
         [] => match levels {
-            [best, _, ..] => format!("the program's own code, or images for {best} and lower levels"),
-            [only] => format!("the program's own code, or images for {only}"),
+            [best, _, ..] => format!("the program's own code and images up to {best}"),
+            [only] => format!("the program's own code and images for {only}"),
             [] => "the program's own code".to_owned(),
         },
         [only] => format!("images for {only}"),
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(runs(&[ptx(90), ptx(80), ptx(70)], &[]), "images for sm_90, or for earlier ones down to sm_70");
         let host = |level| ImageTarget::Host { triple: "t".to_owned(), level };
         let levels = [host(Some(HostLevel::V4)), host(Some(HostLevel::V3)), host(None)];
-        assert_eq!(runs(&[], &levels), "the program's own code, or images for host:t+x86-64-v4 and lower levels");
-        assert_eq!(runs(&[], &levels[2..]), "the program's own code, or images for host:t");
+        assert_eq!(runs(&[], &levels), "the program's own code and images up to host:t+x86-64-v4");
+        assert_eq!(runs(&[], &levels[2..]), "the program's own code and images for host:t");
     }
 }

@@ -16,6 +16,8 @@ fn devices_and_drivers_are_listed_with_what_they_run() {
     let (host, _) =
         row.strip_prefix("* host:0 ").expect("the default device is the host's").split_once(" aspects:").unwrap();
     assert!(host.contains(" runs the program's own code "), "{output}");
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", target_vendor = "unknown"))]
+    assert!(host.contains(" code and images ") && host.contains(" host:x86_64-unknown-linux-"), "{output}");
     let (output, _) = succeed(project.sycl(&["ls"]).env("LD_LIBRARY_PATH", driver()));
     let gpu = " cuda:0 Fake GPU 0 runs images for sm_90, or for earlier ones down to sm_70 ";
     assert!(unwrapped(&output).contains(gpu), "{output}");
