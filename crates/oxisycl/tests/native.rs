@@ -10,15 +10,19 @@ mod own_images;
 mod support;
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
+use oxisycl::group::Fixed1;
+use oxisycl::group::nd::NdItem;
 use oxisycl::kernel_bundle::{Executable, KernelBundle};
 use oxisycl::observe;
 use oxisycl::prelude::*;
 use oxisycl::{HostLevel, ImageTarget};
+use oxisycl_device::group::GroupForm;
+use oxisycl_device::group::nd::ByItem;
 use oxisycl_device::{DescribeKernel, RangeForm};
-use oxisycl_image::{DeviceImage, encode_bundle};
-use oxisycl_runtime::program::{__oxisycl_register_native, __oxisycl_unregister_images};
+use oxisycl_image::{Argument, DeviceImage, Form, KernelEntry, ParameterLayout, encode_bundle};
+use oxisycl_runtime::program::{__oxisycl_register_native, __oxisycl_unregister_images, KernelKey};
 use oxisycl_types::{HostChunk, LaunchRange, NativeEntry};
 
 use child_process::{role, run};
@@ -176,6 +180,66 @@ fn a_kernel_of_a_bundle_runs_its_native_code() {
     submitted.unwrap().wait().unwrap();
     let done = observe::counters() - before;
     assert_eq!((done.kernels, done.native_kernels), (1, 1));
+}
+
+/// The kernel of an nd-range over groups of four work-items.
+type NdForm<K> = GroupForm<ByItem<'static, Fixed1<4>, (), K>, 1>;
+
+unsafe extern "C-unwind" fn native_nd<K>(arguments: *const u8, launch: &LaunchRange, chunk: &HostChunk)
+where
+    K: for<'wi, 'cg> Fn(NdItem<'wi, 'cg, 1, Fixed1<4>>, ()) + Copy + Send + Sync + 'static,
+{
+    CHUNKS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the caller keeps the contract of the plain entry.
+    unsafe { NdForm::<K>::NEW.entry()(arguments, launch, chunk) }
+}
+
+fn native_of_nd<K>(_: &K) -> Native
+where
+    K: for<'wi, 'cg> Fn(NdItem<'wi, 'cg, 1, Fixed1<4>>, ()) + Copy + Send + Sync + 'static,
+{
+    let kind = NdForm::<K>::NEW;
+    let ((size, align), form) = (kind.layout(), Form::Group(1));
+    let key = KernelKey::new((&kind as &dyn DescribeKernel).type_id(), form);
+    let mut entry = KernelEntry::new("k", key.type_id, form, ParameterLayout { size, align }, kind.type_name());
+    entry.arguments = kind.arguments().map(Argument::list).unwrap_or_default();
+    let image = DeviceImage { kernels: vec![entry], ..image(&(), 0) };
+    Native::new(&[image], vec![Some(native_nd::<K>)])
+}
+
+#[test]
+fn work_items_of_native_code_meet_at_barriers_and_panic_between_them() {
+    let _alone = alone();
+    static SEEN: [AtomicUsize; 8] = [const { AtomicUsize::new(0) }; 8];
+    static IS_PICKY: AtomicBool = AtomicBool::new(false);
+    let pass_on = nd_kernel(|mut item, ()| {
+        let id = item.global_linear_id();
+        SEEN[id].fetch_add(id, Ordering::Relaxed);
+        item.group().barrier();
+        let next = SEEN[id / 4 * 4 + (id + 1) % 4].load(Ordering::Relaxed);
+        item.group().barrier();
+        SEEN[id].fetch_add(10 * next, Ordering::Relaxed);
+        assert!(id != 6 || !IS_PICKY.load(Ordering::Relaxed), "no {id}");
+    });
+    let _native = native_of_nd(&pass_on);
+    let queue = Queue::new(&Device::default().unwrap()).unwrap();
+    let launch = || queue.submit(|cg| cg.parallel_for_nd_range((8, Fixed1::<4>), (), pass_on)).unwrap().wait();
+    let (before, chunks) = (observe::counters(), CHUNKS.load(Ordering::Relaxed));
+    launch().unwrap();
+    let seen = SEEN.each_ref().map(|seen| seen.load(Ordering::Relaxed));
+    assert_eq!(seen, [10, 21, 32, 3, 54, 65, 76, 47]);
+    IS_PICKY.store(true, Ordering::Relaxed);
+    refused(launch(), oxisycl::ErrorCode::Kernel, &["work-item [6]", "no 6"]);
+    assert_eq!((observe::counters() - before).native_kernels, 2);
+    assert!(CHUNKS.load(Ordering::Relaxed) > chunks);
+}
+
+/// Gives a closure the signature of a kernel over an nd-range.
+fn nd_kernel<K>(kernel: K) -> K
+where
+    K: for<'wi, 'cg> Fn(NdItem<'wi, 'cg, 1, Fixed1<4>>, ()) + Copy + Send + Sync + 'static,
+{
+    kernel
 }
 
 #[test]
