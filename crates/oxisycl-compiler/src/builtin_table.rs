@@ -68,6 +68,8 @@ pub(crate) enum Family {
     Nvptx,
     Amdgcn,
     SpirV,
+    /// Native code, for which all builtins have the bodies in `oxisycl-device`.
+    Host,
 }
 
 /// A row of the table.
@@ -89,6 +91,7 @@ impl Builtin {
             Family::Nvptx => self.nvptx,
             Family::Amdgcn => self.amdgcn,
             Family::SpirV => self.spirv,
+            Family::Host => OwnBody,
         }
     }
 

@@ -225,7 +225,9 @@ fn refusal(kernel: &Kernel, target: &dyn Target) -> Option<String> {
         kernel.with_place(&format!("it states work-groups of {group:?} work-items, which no device of the target has"))
     };
     let has_group = group.is_empty() || target.has_groups_of(kernel.group);
-    let captures = kernel.refused_capture().or_else(|| (size > limit).then(too_large));
+    // The program's memory is that of its native code.
+    let captured = if target.runs_in_process() { None } else { kernel.refused_capture() };
+    let captures = captured.or_else(|| (size > limit).then(too_large));
     captures.or_else(|| (!has_group).then(no_group)).or_else(|| (!has_size).then(no_size))
 }
 

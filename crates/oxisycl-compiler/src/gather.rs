@@ -85,7 +85,8 @@ pub(crate) fn gather(
         library.drop_types()?;
     }
     if !found.is_empty() {
-        library.set_standard_library(StandardLibrary::open(toolchain.standard_library()?)?);
+        let standard = StandardLibrary::open(toolchain.standard_library()?)?;
+        library.set_standard_library(standard, &request.options.exporting)?;
     }
     Ok(found)
 }

@@ -56,7 +56,7 @@ fn toolchain() -> Toolchain {
 }
 
 /// A module's text without its origin and the version of LLVM.
-fn stable(text: &str) -> String {
+pub(crate) fn stable(text: &str) -> String {
     let is_noise = |line: &str| {
         ["; ModuleID", "source_filename", "target datalayout", "target triple", ";", "//", "\t;", "\t//"]
             .iter()

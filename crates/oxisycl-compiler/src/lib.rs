@@ -39,6 +39,7 @@ mod toolchain;
 mod unit;
 
 pub use analyses::kernels::may_describe_kernels;
+pub use codegen::native_symbol;
 pub use compile::{Checked, ForTargets, Request, check, compile, compile_with};
 pub use compiled::{Compiled, LoweredModule};
 pub use error::CompileError;

@@ -40,4 +40,6 @@ pub struct Options {
     /// Whether captured addresses of the host, in kernels that the final crate describes, are [an error](crate::CompileError::HostCaptures).
     /// Otherwise such kernels are ones that no target can run.
     pub refuses_host_captures: bool,
+    /// The libraries beside the standard library whose symbols native code may refer to. They are linked to the program as they are.
+    pub exporting: Vec<PathBuf>,
 }

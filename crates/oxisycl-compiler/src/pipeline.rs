@@ -17,12 +17,14 @@ use crate::options::FloatPolicy;
 use crate::passes::{
     address_spaces, arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks,
     counters, cpu_features, early_exits, early_return, fast_math, float_atomics, float_policy, formatting_depth,
-    frames, group_calls, idle_barriers, int128, libcalls, native, negations, panics, private_atomics, private_memory,
-    recursion, specialization, strip_host_abi, thread_coarsening, unrolling, x86,
+    frames, group_calls, idle_barriers, int128, libcalls, native, native_code, negations, panics, private_atomics,
+    private_memory, recursion, specialization, strip_host_abi, thread_coarsening, unrolling, x86,
 };
 use crate::unit::Unit;
 use crate::{kernel, llvm};
 
+/// Removes branches that are never taken, and what only they need. Keeps the order of calls.
+const DROP_UNREACHABLE: &str = "function(simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
 const SIMPLIFY_AGAIN: &str = "function(instcombine<no-verify-fixpoint>,simplifycfg)";
 /// Passes after the lowering of panics: code that only their messages needed is dead.
 const CLEAN_UP: &str = "function(sroa,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
@@ -60,7 +62,7 @@ enum Run {
 pub(crate) struct Pass {
     pub(crate) name: &'static str,
     pub(crate) phase: Phase,
-    /// The code generators that the pass is for; empty for all.
+    /// The code generators that the pass is for; empty for all that make code for drivers.
     families: &'static [Family],
     applies: Applies,
     run: Run,
@@ -78,7 +80,11 @@ impl Pass {
 
     /// Whether the pass applies to a target.
     pub(crate) fn is_for(&self, target: &dyn Target) -> bool {
-        self.families.is_empty() || self.families.contains(&target.builtins().family)
+        if self.families.is_empty() {
+            !target.runs_in_process()
+        } else {
+            self.families.contains(&target.builtins().family)
+        }
     }
 
     /// Restricts the pass to these code generators.
@@ -94,11 +100,22 @@ impl Pass {
     }
 }
 
-use Family::{Amdgcn, Nvptx, SpirV};
+use Family::{Amdgcn, Host, Nvptx, SpirV};
 use Phase::{Adapt, Entry, Expand, Legalize, LowerPanics, Optimise};
+
+/// For the passes that native code needs, too.
+const ALL: &[Family] = &[Nvptx, Amdgcn, SpirV, Host];
 
 /// All passes, in their order.
 pub(crate) const PASSES: &[Pass] = &[
+    Pass::fallible("native-code", Adapt, |unit| {
+        if let Some(level) = unit.target.native_level() {
+            native_code::set_level(&unit.module, level, &|name| unit.is_entry(name));
+        }
+        native_code::answer(&unit.module);
+        unit.run_llvm(DROP_UNREACHABLE)
+    })
+    .on(&[Host]),
     Pass::fallible("builtins", Adapt, |unit| builtins::replace(&unit.module, unit.target.builtins())),
     Pass::new("cpu-features", Adapt, |unit| {
         cpu_features::caches(&unit.module, &mut unit.caches);
@@ -125,7 +142,7 @@ pub(crate) const PASSES: &[Pass] = &[
     // So that the recorder is linked once, and not with each kernel.
     Pass::new("declare-recorder", Adapt, |unit| panics::declare_record(&unit.module)).when(|unit| unit.is_first()),
     //
-    Pass::fallible("kernel-entry", Entry, add_kernel),
+    Pass::fallible("kernel-entry", Entry, add_kernel).on(ALL),
     Pass::fallible("drop-recorder", Entry, |unit| {
         panics::drop_record(&unit.module);
         unit.run_llvm(DROP_UNUSED)
@@ -133,7 +150,7 @@ pub(crate) const PASSES: &[Pass] = &[
     .when(|unit| !panics::may_begin(&unit.module)),
     //
     Pass::new("keep-recorders", Optimise, |unit| panics::keep_recorders(&unit.module)),
-    Pass::new("call-graph", Optimise, |unit| unit.calls.add(&unit.module)),
+    Pass::new("call-graph", Optimise, |unit| unit.calls.add(&unit.module)).on(ALL),
     Pass::new("library-use", Optimise, |unit| unit.dependencies.add(&unit.module)),
     Pass::new("thread-coarsening", Optimise, |unit| thread_coarsening::decide(&unit.module, unit.is_paired)),
     Pass::new("keep-library-apart", Optimise, |unit| float_policy::keep_library_apart(&unit.module)),
@@ -195,7 +212,13 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("unroll-marked", Optimise, |unit| unrolling::mark_loops(&unit.module)).on(&[Nvptx]),
     Pass::fallible("llvm-optimise", Optimise, |unit| {
         unit.run_llvm(&format!("{},{DROP_UNUSED}", unit.target.optimisation()))
-    }),
+    })
+    .on(ALL),
+    Pass::fallible("drop-statics", Optimise, |unit| {
+        native_code::drop_statics(&unit.module);
+        unit.run_llvm(DROP_UNUSED)
+    })
+    .on(&[Host]),
     // In what was inlined only now.
     Pass::fallible("private-atomics-again", Optimise, |unit| private_atomics::make_plain(&unit.module).map(drop)),
     Pass::fallible("check-recorders", Optimise, |unit| panics::check_recorders(&unit.module)),

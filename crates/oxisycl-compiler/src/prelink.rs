@@ -109,8 +109,9 @@ fn link_all(unit: &mut Unit<'_, '_>, library: &mut Library<'_>) -> Result<bool, 
         if n_functions > MANY_FUNCTIONS + FUNCTIONS_OF_A_KERNEL * unit.entries.len() {
             return Ok(false);
         }
-        let Unit { module, instruments, .. } = &*unit;
-        let link = || resolve::link_missing(module, library, &mut searches, Scope::WithoutFormatting);
+        let Unit { module, target, instruments, .. } = &*unit;
+        let scope = if target.runs_in_process() { Scope::Native } else { Scope::WithoutFormatting };
+        let link = || resolve::link_missing(module, library, &mut searches, scope);
         if !instruments.time("link", link)? {
             return Ok(true);
         }

@@ -14,7 +14,7 @@ use oxisycl_image::{
 use oxisycl_types::Aspect;
 
 use crate::analyses::early_refusal::{self, Extent};
-use crate::analyses::{group_scope, legality};
+use crate::analyses::{exports, group_scope, legality};
 use crate::builtin_table::{self, WIDE_LOAD, WIDE_STORE};
 use crate::codegen::Target;
 use crate::error::CompileError;
@@ -23,8 +23,8 @@ use crate::kernel::{Described, Kernel, entry_was_lost};
 use crate::link::library::Library;
 use crate::link::resolve::{self, Scope, Searches};
 use crate::llvm::{Context, Layout, Linkage, Module, TypeKind};
-use crate::options::Options;
-use crate::passes::{arena, early_exits, thread_coarsening};
+use crate::options::{FloatPolicy, Options};
+use crate::passes::{arena, early_exits, native_code, thread_coarsening};
 use crate::pipeline::{self, Phase};
 use crate::refused::Refused;
 use crate::toolchain::Toolchain;
@@ -108,7 +108,8 @@ impl<'c, 'a> Program<'c, 'a> {
         let unit = Unit {
             kernel: Some(kernel.clone()),
             entries,
-            float: options.float,
+            // As the program's own code.
+            float: if target.runs_in_process() { FloatPolicy::Strict } else { options.float },
             borrowed: &options.borrowed,
             ..Unit::new(module, target, instruments)
         };
@@ -124,6 +125,9 @@ impl<'c, 'a> Program<'c, 'a> {
     /// Turns host code into device code, and links definitions until nothing is missing that `scope` allows. Returns whether new code was
     /// linked.
     pub(crate) fn link(&mut self, library: &mut Library<'_>, scope: Scope) -> Result<bool, CompileError> {
+        if self.unit.target.runs_in_process() {
+            return self.link_native(library);
+        }
         if self.unit.round > 0 && !self.link_missing(library, scope)? {
             return Ok(false);
         }
@@ -158,6 +162,25 @@ impl<'c, 'a> Program<'c, 'a> {
         Ok(true)
     }
 
+    /// Links what native code needs beside what the final link finds, once.
+    fn link_native(&mut self, library: &mut Library<'_>) -> Result<bool, CompileError> {
+        if !self.unit.is_first() {
+            return Ok(false);
+        }
+        pipeline::run(Phase::Adapt, &mut self.unit)?;
+        while self.link_missing(library, Scope::Native)? {
+            pipeline::run(Phase::Adapt, &mut self.unit)?;
+        }
+        let processor = native_code::other_processor(self.module(), &self.kernel.entry);
+        let reason = processor
+            .map(|processor| format!("its code in the program is for the processor {processor} already"))
+            .or_else(|| early_refusal::oversize(self.module(), early_refusal::MAX_INSTRUCTIONS));
+        self.early_refusal = reason.map(|reason| self.kernel.with_place(&reason));
+        self.unit.round += 1;
+        self.module().verify("linking")?;
+        Ok(true)
+    }
+
     fn link_missing(&mut self, library: &mut Library<'_>, scope: Scope) -> Result<bool, CompileError> {
         let Self { unit: Unit { module, instruments, .. }, searches, .. } = self;
         let has_more = instruments.time("link", || resolve::link_missing(module, library, searches, scope))?;
@@ -170,7 +193,8 @@ impl<'c, 'a> Program<'c, 'a> {
     /// All data that the program's result depends on from here on, except code that is linked later and the compiler itself.
     pub(crate) fn content(&self) -> Vec<u8> {
         let Options { float, .. } = self.options;
-        let description = format!("{} {float} {:?} {:?}", self.image_target, self.kernel, self.unit.caches);
+        let (caches, unknown) = (&self.unit.caches, &self.searches.unknown);
+        let description = format!("{} {float} {:?} {caches:?} {unknown:?}", self.image_target, self.kernel);
         let length = (description.len() as u64).to_le_bytes();
         [&length, description.as_bytes(), &*self.module().to_bitcode()].concat()
     }
@@ -209,7 +233,10 @@ impl<'c, 'a> Program<'c, 'a> {
         // Whose groups no kernel states: paired ones have half as many threads.
         let is_line = matches!(self.kernel.form, Form::Range(1)) && self.kernel.group == [0; 3];
         // Each work-item has an arena of its own.
-        let may_gain = is_line && thread_coarsening::may_gain(self.module()) && !arena::is_wanted(self.module());
+        let may_gain = is_line
+            && !self.unit.target.runs_in_process()
+            && thread_coarsening::may_gain(self.module())
+            && !arena::is_wanted(self.module());
         may_gain.then(|| Self {
             unit: Unit { is_paired: true, ..self.unit.copy() },
             kernel: self.kernel.clone(),
@@ -237,6 +264,9 @@ impl<'c, 'a> Program<'c, 'a> {
 
     /// Decides whether the target can run the kernel, and deletes it if not.
     pub(crate) fn decide(&mut self) -> Result<Decision, CompileError> {
+        if self.unit.target.runs_in_process() {
+            return Ok(self.decide_native());
+        }
         pipeline::run(Phase::Expand, &mut self.unit)?;
         let kernel = self.kernel.clone();
         let unit = &mut self.unit;
@@ -277,6 +307,19 @@ impl<'c, 'a> Program<'c, 'a> {
                 let library = std::mem::take(&mut unit.dependencies).into_names();
                 let (is_paired, unstated) = (unit.is_paired, unstated(&kernel, &findings));
                 Ok(Decision::Runs(Box::new(KernelEntry { is_paired, unstated, ..entry_of(kernel, findings, library) })))
+            }
+        }
+    }
+
+    /// Decides whether optimised native code can be linked into the program.
+    fn decide_native(&self) -> Decision {
+        let Self { unit: Unit { module, calls, .. }, kernel, searches, .. } = self;
+        let captures_addresses = !kernel.refused_captures.is_empty();
+        match exports::refusal(module, &kernel.entry, calls, &searches.unknown, captures_addresses) {
+            Some(reason) => Decision::IsRefused(kernel.unsupported(reason)),
+            None => {
+                let findings = legality::Findings { may_panic: true, may_print: true, ..legality::Findings::default() };
+                Decision::Runs(Box::new(entry_of(kernel.clone(), findings, Vec::new())))
             }
         }
     }

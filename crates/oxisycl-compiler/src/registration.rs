@@ -15,6 +15,8 @@ pub const SECTION: &str = ".oxisycl";
 pub struct Registers {
     /// The symbol of the function that takes the images when the unit is loaded.
     pub register: String,
+    /// The symbol of the function that takes them with a table of native code.
+    pub register_native: String,
     /// The symbol of the function that takes them back when it is unloaded.
     pub unregister: String,
     /// Whether they are linked into the unit, and no others will do.
@@ -24,33 +26,37 @@ pub struct Registers {
 impl Registers {
     /// The functions of the runtime that is linked into the unit. They are hidden: the unit registers with that one, not with the first of the process.
     pub fn own() -> Self {
-        let [register, unregister] = ["__oxisycl_register_images", "__oxisycl_unregister_images"].map(str::to_owned);
-        Self { register, unregister, is_hidden: true }
+        let [register, register_native, unregister] =
+            ["__oxisycl_register_images", "__oxisycl_register_native", "__oxisycl_unregister_images"]
+                .map(str::to_owned);
+        Self { register, register_native, unregister, is_hidden: true }
     }
 }
 
-/// Makes a native object file that registers the images of a link unit by the functions of a runtime.
+/// Makes a native object file that registers the images of a link unit by the functions of a runtime. `native` are the symbols of the native
+/// code that images of hosts number, from 0 on.
 ///
 /// # Errors
 /// An image that breaks a rule of the format, or a host without a code generator.
 pub fn registration_object(
     toolchain: &Toolchain,
     images: &[DeviceImage],
+    native: &[String],
     registers: &Registers,
 ) -> Result<Vec<u8>, CompileError> {
     let bundle = encode_bundle(images).map_err(|error| CompileError::Kernel(error.to_string()))?;
     llvm::load(toolchain.llvm_library())?;
     let context = Context::new();
     let machine = Machine::new(&toolchain.host, "", "")?;
-    let module = Module::from_text(&context, &assembly(&bundle, registers), "registration")?;
+    let module = Module::from_text(&context, &assembly(&bundle, native, registers), "registration")?;
     module.set_target(machine.triple(), &machine.data_layout());
     module.verify("registration")?;
     machine.emit(&module, Codegen::Object)
 }
 
-fn assembly(bundle: &[u8], registers: &Registers) -> String {
+fn assembly(bundle: &[u8], native: &[String], registers: &Registers) -> String {
     use std::fmt::Write;
-    let Registers { register, unregister, is_hidden } = registers;
+    let Registers { register, register_native, unregister, is_hidden } = registers;
     let hidden = if *is_hidden { "hidden " } else { "" };
     let size = bundle.len();
     let mut text = String::with_capacity(3 * size + 1024);
@@ -66,10 +72,29 @@ fn assembly(bundle: &[u8], registers: &Registers) -> String {
          @at_load = private constant ptr @register, section \".init_array\", align 8\n\
          @at_unload = private constant ptr @unregister, section \".fini_array\", align 8\n\
          @llvm.used = appending global [3 x ptr] [ptr @images, ptr @at_load, ptr @at_unload], section \"llvm.metadata\"\n\
-         declare {hidden}void @\"{register}\"(ptr, i64)\n\
          declare {hidden}void @\"{unregister}\"(ptr, i64)\n\
-         define internal void @register() {{\n  call void @\"{register}\"(ptr @images, i64 {size})\n  ret void\n}}\n\
          define internal void @unregister() {{\n  call void @\"{unregister}\"(ptr @images, i64 {size})\n  ret void\n}}\n"
+    );
+    if native.is_empty() {
+        let _ = write!(
+            text,
+            "declare {hidden}void @\"{register}\"(ptr, i64)\n\
+             define internal void @register() {{\n  call void @\"{register}\"(ptr @images, i64 {size})\n  ret void\n}}\n"
+        );
+        return text;
+    }
+    let n_native = native.len();
+    for symbol in native {
+        let _ = writeln!(text, "declare hidden void @\"{symbol}\"(ptr, ptr, ptr)");
+    }
+    let entries: Vec<String> = native.iter().map(|symbol| format!("ptr @\"{symbol}\"")).collect();
+    let _ = write!(
+        text,
+        "@native = private constant [{n_native} x ptr] [{}], align 8\n\
+         declare {hidden}void @\"{register_native}\"(ptr, i64, ptr, i64)\n\
+         define internal void @register() {{\n  \
+         call void @\"{register_native}\"(ptr @images, i64 {size}, ptr @native, i64 {n_native})\n  ret void\n}}\n",
+        entries.join(", ")
     );
     text
 }
@@ -83,10 +108,10 @@ mod tests {
     fn the_object_holds_the_images_and_refers_to_the_runtime() {
         let toolchain = Toolchain::of_the_tests();
         let own = Registers::own();
-        let object = registration_object(&toolchain, &[], &own).expect("a native object");
+        let object = registration_object(&toolchain, &[], &[], &own).expect("a native object");
         assert_eq!(
             object,
-            registration_object(&toolchain, &[], &own).expect("a native object"),
+            registration_object(&toolchain, &[], &[], &own).expect("a native object"),
             "the same bytes again"
         );
         let file = object::File::parse(&*object).expect("an object file");
@@ -103,12 +128,33 @@ mod tests {
     }
 
     #[test]
+    fn native_code_is_registered_in_a_table_of_its_symbols() {
+        let toolchain = Toolchain::of_the_tests();
+        let symbols = ["k1_a", "k1_b"].map(str::to_owned);
+        let object = registration_object(&toolchain, &[], &symbols, &Registers::own()).expect("a native object");
+        let file = object::File::parse(&*object).expect("an object file");
+        let table = file.section_by_name(".data.rel.ro").expect("the section of constant addresses");
+        let target = |relocation: object::Relocation| match relocation.target() {
+            object::RelocationTarget::Symbol(index) => {
+                file.symbol_by_index(index).expect("a symbol").name().expect("a name").to_owned()
+            }
+            other => panic!("expected a symbol, found {other:?}"),
+        };
+        let entries: Vec<_> = table.relocations().map(|(offset, relocation)| (offset, target(relocation))).collect();
+        assert_eq!((table.size(), entries), (16, vec![(0, symbols[0].clone()), (8, symbols[1].clone())]));
+        let undefined: Vec<_> =
+            file.symbols().filter(|symbol| symbol.is_undefined()).filter_map(|symbol| symbol.name().ok()).collect();
+        assert!(undefined.contains(&"__oxisycl_register_native"), "{undefined:?}");
+        assert!(!undefined.contains(&"__oxisycl_register_images"), "{undefined:?}");
+    }
+
+    #[test]
     fn only_the_functions_of_another_library_may_be_found_there() {
         let toolchain = Toolchain::of_the_tests();
-        let others =
-            Registers { register: "_ZN1a1bE".to_owned(), unregister: "_ZN1a1c$u7b$E".to_owned(), is_hidden: false };
+        let [register, register_native, unregister] = ["_ZN1a1bE", "_ZN1a1dE", "_ZN1a1c$u7b$E"].map(str::to_owned);
+        let others = Registers { register, register_native, unregister, is_hidden: false };
         for registers in [Registers::own(), others] {
-            let object = registration_object(&toolchain, &[], &registers).expect("a native object");
+            let object = registration_object(&toolchain, &[], &[], &registers).expect("a native object");
             let file = object::File::parse(&*object).expect("an object file");
             for name in [&registers.register, &registers.unregister] {
                 let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).expect("the function");

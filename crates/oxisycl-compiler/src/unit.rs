@@ -8,7 +8,7 @@ use crate::codegen::Target;
 use crate::error::CompileError;
 use crate::instruments::Instruments;
 use crate::kernel::Kernel;
-use crate::llvm::{Module, PassTuning, Value};
+use crate::llvm::{Module, Value};
 use crate::options::FloatPolicy;
 use crate::passes::panic_names;
 use crate::passes::panics::Sites;
@@ -106,6 +106,6 @@ impl<'c, 'a> Unit<'c, 'a> {
 
     /// Runs passes of LLVM, by their names.
     pub(crate) fn run_llvm(&self, passes: &str) -> Result<(), CompileError> {
-        self.module.run(passes, Some(self.target.machine()), &PassTuning::DEVICE)
+        self.module.run(passes, Some(self.target.machine()), &self.target.tuning())
     }
 }

@@ -48,8 +48,8 @@ pub(crate) fn key(request: &Request, target: &str) -> Result<String> {
     }
     // An outcome of a program that may capture addresses of the host is none of one that may not.
     part(&[request.refuses_host_captures.into()]);
-    for module in &request.modules {
-        part(&hash_file(module)?);
+    for file in request.modules.iter().chain(&request.exporting) {
+        part(&hash_file(file)?);
     }
     Ok(hex(&hasher.finalize()))
 }
@@ -175,6 +175,7 @@ pub(super) mod tests {
             is_kept: true,
             progress: None,
             refuses_host_captures: false,
+            exporting: Vec::new(),
         }
     }
 

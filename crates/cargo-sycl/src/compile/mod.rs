@@ -74,6 +74,8 @@ pub(crate) struct Request {
     pub(crate) progress: Option<Progress>,
     /// Whether captured addresses of the host are errors.
     pub(crate) refuses_host_captures: bool,
+    /// The libraries whose symbols native code may refer to; none if no target is a host.
+    pub(crate) exporting: Vec<PathBuf>,
 }
 
 /// Names kernels at which the compiler ends as LLVM ends it. Not for users: tests see by it that the other kernels have their images.
@@ -260,6 +262,7 @@ impl Request {
                 dump: self.dump.clone(),
                 borrowed: self.borrowed.clone(),
                 refuses_host_captures: self.refuses_host_captures,
+                exporting: self.exporting.clone(),
             },
         };
         // A fault ends what would be kept.

@@ -54,6 +54,7 @@ pub(super) fn run(toolchain: &Toolchain) -> Result<()> {
         is_kept: false,
         progress: None,
         refuses_host_captures: false,
+        exporting: Vec::new(),
     };
     // They are kernels that no target runs here, and no errors.
     let outcomes = compile::run_uncached(&request).unwrap_or_default();

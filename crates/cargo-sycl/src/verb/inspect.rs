@@ -143,17 +143,19 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage], ptxas: Option<&
     let mut kernels: Vec<(&KernelEntry, &DeviceImage)> =
         images().flat_map(|image| image.kernels.iter().map(move |kernel| (kernel, image))).collect();
     kernels.sort_by_key(|(kernel, _)| (&kernel.type_name, &kernel.symbol));
-    let size = images().map(|image| image.code.len()).sum();
-    let mut text = format!("{target}: {}, {} of code\n", count(kernels.len(), "kernel"), bytes(size));
+    let is_native = matches!(target, ImageTarget::Host { .. });
+    let size = bytes(images().map(|image| image.code.len()).sum());
+    let code = if is_native { "native code".to_owned() } else { format!("{size} of code") };
+    let mut text = format!("{target}: {}, {code}\n", count(kernels.len(), "kernel"));
     for (kernel, image) in kernels {
         text += &format!("  {}\n", kernel.type_name);
-        text += &format!(
-            "    {}, {} of arguments, {} of code, symbol {}\n",
-            form(kernel.form),
-            bytes(kernel.parameters.size),
-            bytes(image.code.len()),
-            kernel.symbol
-        );
+        let code = match image.native_index() {
+            // The program has the code where all of its code is.
+            Some(number) => format!("native code {number}"),
+            None => format!("{} of code", bytes(image.code.len())),
+        };
+        let (form, arguments) = (form(kernel.form), bytes(kernel.parameters.size));
+        text += &format!("    {form}, {arguments} of arguments, {code}, symbol {}\n", kernel.symbol);
         if !kernel.location.file.is_empty() {
             text += &format!("    {}:{}\n", kernel.location.file, kernel.location.line);
         }
@@ -188,7 +190,8 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage], ptxas: Option<&
         text += &stated(kernel);
     }
     for kernel in images().flat_map(|image| &image.unsupported) {
-        text += &format!("  {}\n    {}, cannot run: {}\n", kernel.type_name, form(kernel.form), kernel.reason);
+        let what = if is_native { "plain code alone" } else { "cannot run" };
+        text += &format!("  {}\n    {}, {what}: {}\n", kernel.type_name, form(kernel.form), kernel.reason);
     }
     text
 }
@@ -368,6 +371,15 @@ pub(super) mod tests {
              linked with core::num::dec2flt, sinf\n    \
              built with rustc=1.95.0 float=strict\n    needs fp64\n  app::Reader\n    single task, cannot run: it reads a file\n"
         );
+    }
+
+    #[test]
+    fn native_code_is_told_by_its_number() {
+        let host = || ImageTarget::Host { triple: "x86_64-unknown-linux-gnu".to_owned(), level: None };
+        let text = describe(&[DeviceImage { target: host(), ..image(&DeviceImage::native_code(7)) }], None);
+        assert!(text.starts_with("host:x86_64-unknown-linux-gnu: 1 kernel, native code\n"), "{text}");
+        assert!(text.contains("16 bytes of arguments, native code 7, symbol k_1\n"), "{text}");
+        assert!(text.contains("single task, plain code alone: it reads a file\n"), "{text}");
     }
 
     #[test]

@@ -13,6 +13,8 @@ use oxisycl_image::DeviceImage;
 use super::allowed::Allowed;
 use super::captures;
 use super::diagnostic::Reporter;
+use super::invocation::Invocation;
+use super::native;
 use super::pass_times;
 use super::published::is_published;
 use super::refusals::{self, Message};
@@ -24,21 +26,40 @@ use crate::files::write_atomically;
 use crate::settings::Settings;
 use crate::toolchain;
 
-/// The object that registers the crate's images, if a target has kernels of it. `None` if what its kernels capture is an error, which was
-/// reported.
-pub(super) fn object(
+/// The object that registers the crate's images, if a target has kernels of it, and those of its kernels' native code. `None` if what its
+/// kernels capture is an error, which was reported.
+pub(super) fn objects(
     settings: &Settings,
-    rustc: &Path,
+    (rustc, invocation): (&Path, &Invocation),
     (place, sidecar, runtime): (&Place, &Sidecar, &Runtime),
     allowed: &Allowed,
     reporter: &Reporter,
-) -> Result<Option<Option<PathBuf>>> {
+) -> Result<Option<Vec<PathBuf>>> {
     let toolchain = toolchain::ask(rustc)?;
     let closure = Closure::of(place, sidecar, &settings.tool)?;
     let progress = settings.progress.clone();
     let progress = progress.map(|place| Progress { place, crate_name: sidecar.crate_name.clone() });
     let refuses_host_captures = !allowed.host_captures;
-    let request = Request { progress, refuses_host_captures, ..closure.request(settings, &toolchain, place) };
+    let is_native = |target: &String| target.starts_with(native::PREFIX);
+    let (targets, exporting) = match native::obstacle(invocation, &toolchain.host) {
+        Some(_) => (settings.targets.iter().filter(|target| !is_native(target)).cloned().collect(), Vec::new()),
+        None if settings.targets.iter().any(is_native) => {
+            (settings.targets.clone(), closure.exporting(runtime, invocation))
+        }
+        None => (settings.targets.clone(), Vec::new()),
+    };
+    for target in settings.targets.iter().filter(|target| !targets.contains(target)) {
+        let reason = native::obstacle(invocation, &toolchain.host).unwrap_or_default();
+        reporter
+            .warning(&format!("no kernel of crate `{}` has native code for {target}: {reason}", sidecar.crate_name));
+    }
+    let request = Request {
+        progress,
+        refuses_host_captures,
+        targets: targets.clone(),
+        exporting,
+        ..closure.request(settings, &toolchain, place)
+    };
     let outcomes = match compile::run(&request) {
         Ok(outcomes) => outcomes,
         Err(found) => {
@@ -46,11 +67,11 @@ pub(super) fn object(
             return Ok(None);
         }
     };
-    for (target, outcome) in settings.targets.iter().zip(&outcomes) {
+    for (target, outcome) in targets.iter().zip(&outcomes) {
         let times = outcome.as_ref().map_or(&[][..], |outcome| &outcome.times);
         pass_times::table(times, target, &sidecar.crate_name).iter().for_each(|table| reporter.note(table));
     }
-    let (images, warnings) = sort(&settings.targets, outcomes, &sidecar.crate_name);
+    let (images, warnings) = sort(&targets, outcomes, &sidecar.crate_name);
     warnings.iter().for_each(|warning| reporter.warning(warning));
     for message in refusals::messages(&images, settings.are_targets_named) {
         match message {
@@ -58,13 +79,15 @@ pub(super) fn object(
             Message::Note(text) => reporter.note(&text),
         }
     }
-    let images: Vec<DeviceImage> = images.into_iter().flat_map(|(_, images)| images).collect();
+    let mut images: Vec<DeviceImage> = images.into_iter().flat_map(|(_, images)| images).collect();
     if images.is_empty() {
-        return Ok(Some(None));
+        return Ok(Some(Vec::new()));
     }
+    let (symbols, mut objects) = native::write(&mut images, place)?;
     let object = place.object();
-    write_atomically(&object, &registration_object(&toolchain, &images, &registers(runtime)?)?)?;
-    Ok(Some(Some(object)))
+    write_atomically(&object, &registration_object(&toolchain, &images, &symbols, &registers(runtime)?)?)?;
+    objects.insert(0, object);
+    Ok(Some(objects))
 }
 
 /// The images of each target, and what to warn of beside single kernels: once, although targets have most of it in common.
@@ -148,6 +171,19 @@ impl Closure {
         Ok(closure)
     }
 
+    /// The libraries with OxiSYCL's crates, whose symbols are there when the program is linked.
+    fn exporting(&self, runtime: &Runtime, invocation: &Invocation) -> Vec<PathBuf> {
+        match runtime {
+            Runtime::Shared(library) => vec![library.clone()],
+            _ => self
+                .device
+                .iter()
+                .chain(&self.deferred)
+                .filter_map(|place| native::library_of_ours(place, invocation))
+                .collect(),
+        }
+    }
+
     fn request(&self, settings: &Settings, toolchain: &Toolchain, place: &Place) -> Request {
         Request {
             rustc: toolchain.rustc.clone(),
@@ -165,6 +201,7 @@ impl Closure {
             is_kept: true,
             progress: None,
             refuses_host_captures: false,
+            exporting: Vec::new(),
         }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod device_pass;
 mod diagnostic;
 pub(crate) mod invocation;
 mod link;
+mod native;
 mod pass_times;
 mod published;
 mod refusals;
@@ -125,10 +126,10 @@ fn compile(settings: &Settings, host: &Host, invocation: &Invocation, out_dir: &
     let mut link = Vec::new();
     let mut stamp = stamps::of_library(settings);
     if is_linked {
-        let Some(object) = link::object(settings, &host.rustc, (&place, &sidecar, &own), &allowed, &reporter)? else {
-            exit(1)
-        };
-        link.extend(object.into_iter().flat_map(link_argument));
+        let objects =
+            link::objects(settings, (&host.rustc, invocation), (&place, &sidecar, &own), &allowed, &reporter)?;
+        let Some(objects) = objects else { exit(1) };
+        link.extend(objects.into_iter().flat_map(link_argument));
         stamp = stamps::of_linked(settings);
     }
     let status = host.command(&link).status().map_err(|error| Failure::start(&host.program, error))?;

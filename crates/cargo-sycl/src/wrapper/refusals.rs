@@ -3,12 +3,15 @@
 //! Warns of aspects, too, that a kernel needs and does not state although it states some. Owns the choice between a warning and a note. A kernel that no target of the build runs is a warning, with the reason. So is one that a
 //! target cannot run if the user named that target, or if it is the first default target. The first one runs most kernels. The user may not
 //! want the other targets, so one note for each of them sums up the kernels that another target runs. The reasons are in the images.
+//! Native code is left out without harm, so that a note sums up those kernels, too.
 //! Invariants: each kernel without code is in a message for each such target, and the messages depend on the images and on that choice
 //! alone. Does not print.
 
 use std::collections::HashSet;
 
 use oxisycl_image::{DeviceImage, Form, KernelEntry, UnsupportedKernel, user_name};
+
+use super::native;
 
 /// How many kernels a note names. It is one line, and `inspect` names all.
 const MAX_NAMES: usize = 4;
@@ -29,10 +32,12 @@ pub(super) fn messages(targets: &[(&str, Vec<DeviceImage>)], are_targets_named: 
     let mut warnings: Vec<(&UnsupportedKernel, Vec<&str>)> = Vec::new();
     let mut notes = Vec::new();
     for (position, (target, images)) in targets.iter().enumerate() {
+        // Rustc's code of a kernel runs where there is no other native code.
+        let is_native = target.starts_with(native::PREFIX);
         let may_be_unwanted = position > 0 && !are_targets_named;
         let mut run_elsewhere = Vec::new();
         for kernel in images.iter().flat_map(|image| &image.unsupported) {
-            if may_be_unwanted && run_somewhere.contains(&(kernel.type_id, kernel.form)) {
+            if is_native || may_be_unwanted && run_somewhere.contains(&(kernel.type_id, kernel.form)) {
                 run_elsewhere.push(user_name(&kernel.type_name));
             } else if let Some((_, of_targets)) = warnings.iter_mut().find(|(other, _)| *other == kernel) {
                 of_targets.push(target);
@@ -171,6 +176,20 @@ mod tests {
         let found = messages(&targets, true);
         assert_eq!(found[..3], no_target_runs);
         assert_eq!(found[3..], [warning("kernel `c` cannot run on spirv1.2: it is recursive")]);
+    }
+
+    #[test]
+    fn kernels_without_native_code_are_a_note_whoever_named_the_target() {
+        let host = "host:x86_64-unknown-linux-gnu+x86-64-v3";
+        let targets = [made(host, &["b"], &[("a", "it uses a static")]), made("sm_70", &[], &[("a", RECURSION)])];
+        let expected = [
+            warning("kernel `a` cannot run on sm_70: it is recursive"),
+            note(&format!("1 kernel has no image for {host}: a")),
+        ];
+        assert_eq!(
+            [messages(&targets, true), messages(&targets[..1], true)],
+            [expected.to_vec(), expected[1..].to_vec()]
+        );
     }
 
     #[test]

@@ -18,7 +18,11 @@ use crate::failure::{Failure, Result};
 const RUNTIME: &str = "oxisycl_runtime";
 
 /// What its functions are called for other libraries.
-const FUNCTIONS: [&str; 2] = ["register_images_of_another_library", "unregister_images_of_another_library"];
+const FUNCTIONS: [&str; 3] = [
+    "register_images_of_another_library",
+    "register_native_of_another_library",
+    "unregister_images_of_another_library",
+];
 
 /// Which runtime a crate gets from those that it depends on.
 pub(super) fn of_dependencies(crate_name: &str, dependencies: &[(Place, Sidecar)]) -> Runtime {
@@ -57,14 +61,16 @@ pub(super) fn registers(runtime: &Runtime) -> Result<Registers> {
     let bytes = fs::read(library).map_err(|error| Failure::file(library, error))?;
     let file = object::File::parse(&*bytes)
         .map_err(|error| Failure::new(format!("{}: it cannot be read: {error}", library.display())))?;
-    let [register, unregister] = FUNCTIONS.map(|function| {
+    let [register, register_native, unregister] = FUNCTIONS.map(|function| {
         // With its length before it, so that no longer name has it.
         let mangled = format!("{}{function}", function.len());
         let mut names = file.dynamic_symbols().filter_map(|symbol| symbol.name().ok());
         names.find(|name| name.contains(RUNTIME) && name.contains(&mangled)).map(str::to_owned)
     });
-    match (register, unregister) {
-        (Some(register), Some(unregister)) => Ok(Registers { register, unregister, is_hidden: false }),
+    match (register, register_native, unregister) {
+        (Some(register), Some(register_native), Some(unregister)) => {
+            Ok(Registers { register, register_native, unregister, is_hidden: false })
+        }
         _ => Err(Failure::new(format!(
             "{}: expected the functions {FUNCTIONS:?} of {RUNTIME}, found none: use `oxisycl-dylib`, or a dynamic library that has \
              `oxisycl` as a dependency",

@@ -169,6 +169,11 @@ impl Place {
         self.file("", "o")
     }
 
+    /// The native code of a kernel, by its number, which is linked to the host's code, too.
+    pub(crate) fn native_object(&self, number: usize) -> PathBuf {
+        self.file("", &format!("{number}.o"))
+    }
+
     /// Held while a deferred device pass runs.
     pub(crate) fn lock(&self) -> PathBuf {
         self.file("", "lock")
@@ -195,7 +200,8 @@ impl Place {
         let made_later = format!("{}.", self.stem);
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            if name.to_str().is_some_and(|name| name.starts_with(&made_later) && name.ends_with(".bc")) {
+            let is_made = |name: &str| name.starts_with(&made_later) && (name.ends_with(".bc") || name.ends_with(".o"));
+            if name.to_str().is_some_and(is_made) {
                 paths.push(entry.path());
             }
         }

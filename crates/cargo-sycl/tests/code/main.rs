@@ -14,6 +14,8 @@ mod interrupted;
 mod layouts;
 mod library;
 mod lines;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod native;
 mod outside;
 mod pairs;
 mod panics;

@@ -21,7 +21,7 @@ use crate::origin;
 const MANY_FUNCTIONS: usize = 1000;
 /// Passes that remove dead code, at a small part of the cost of all optimisation.
 const SIMPLIFY: &str = "default<O1>,globaldce";
-const TUNING: PassTuning = PassTuning { inliner_threshold: 25 };
+const TUNING: PassTuning = PassTuning { inliner_threshold: 25, vectorises: false };
 /// The prefix of functions that are too far from the kernel to be examined. Such names are never reported as a reason.
 const FAR: &str = "oxisycl.far.";
 

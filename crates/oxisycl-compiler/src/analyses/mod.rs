@@ -4,6 +4,7 @@ pub(crate) mod capture_check;
 pub(crate) mod definitions;
 pub(crate) mod dependencies;
 pub(crate) mod early_refusal;
+pub(crate) mod exports;
 pub(crate) mod group_scope;
 pub(crate) mod kernels;
 pub(crate) mod legality;

@@ -2,20 +2,23 @@
 
 mod amdgcn;
 mod entry;
+mod host;
 pub(crate) mod intrinsics;
 mod nvptx;
 pub(crate) mod quirks;
 pub(crate) mod spirv;
 
-use oxisycl_image::{ImageTarget, ParameterLayout};
+use oxisycl_image::{HostLevel, ImageTarget, ParameterLayout};
 use oxisycl_types::Aspect;
 
 use crate::error::CompileError;
 use crate::kernel::Kernel;
-use crate::llvm::{Machine, Module, Value};
+use crate::llvm::{Machine, Module, PassTuning, Value};
 use crate::toolchain::Toolchain;
 
 pub(crate) use amdgcn::Amdgcn;
+pub(crate) use host::Host;
+pub use host::symbol as native_symbol;
 pub(crate) use nvptx::Nvptx;
 pub(crate) use spirv::SpirV;
 #[cfg(test)]
@@ -31,6 +34,21 @@ pub(crate) trait Target {
 
     /// The target's side of the table of builtins.
     fn builtins(&self) -> Bodies;
+
+    /// The level of the host's processors, if the code is native code that is linked into the program.
+    fn native_level(&self) -> Option<HostLevel> {
+        None
+    }
+
+    /// Whether the code is native code of the program. What it calls is there, and its panics unwind.
+    fn runs_in_process(&self) -> bool {
+        self.native_level().is_some()
+    }
+
+    /// The parameters of LLVM's cost models.
+    fn tuning(&self) -> PassTuning {
+        PassTuning::DEVICE
+    }
 
     /// Adds the function that a driver launches: it takes a `DeviceLaunch` and the kernel's bytes by value and calls the entry.
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError>;
@@ -121,6 +139,7 @@ pub(crate) trait Target {
 pub(crate) fn of(target: &ImageTarget) -> Result<Box<dyn Target>, CompileError> {
     match target {
         ImageTarget::AmdGcn { arch } => Ok(Box::new(Amdgcn::new(arch)?)),
+        ImageTarget::Host { triple, level } => Ok(Box::new(Host::new(triple, *level)?)),
         ImageTarget::Ptx { sm } => Ok(Box::new(Nvptx::new(*sm)?)),
         ImageTarget::SpirV { major, minor } => Ok(Box::new(SpirV::new(*major, *minor)?)),
         other => Err(CompileError::Target(format!("there is no code generator for {other}"))),

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::analyses::dependencies;
 use crate::error::CompileError;
+use crate::link::exports::Exports;
 use crate::link::standard_library::{Member, StandardLibrary};
 use crate::llvm::pass_lists::DROP_TYPES;
 use crate::llvm::{Context, Linkage, Module, PassTuning};
@@ -29,6 +30,8 @@ pub(crate) struct Library<'p> {
     provider: Option<&'p mut Provider<'p>>,
     /// Searched last. Most kernels need little of it, since their generic functions are in the crates that use them.
     standard: StandardLibrary,
+    /// What the final link finds.
+    exports: Exports,
     /// The modules of the standard library that were read so far: number and symbols; `None` for those without bitcode.
     members: FxHashMap<Member, Option<(usize, BTreeSet<String>)>>,
 }
@@ -46,8 +49,21 @@ impl<'p> Library<'p> {
         Self { provider: Some(provider), ..Self::default() }
     }
 
-    pub(crate) fn set_standard_library(&mut self, standard: StandardLibrary) {
+    /// A library without modules, for a program whose final link finds these symbols.
+    #[cfg(test)]
+    pub(crate) fn exporting(symbols: &[&str]) -> Self {
+        Self { exports: Exports::of_symbols(symbols), ..Self::default() }
+    }
+
+    /// Sets the standard library. `exporting` are the other libraries whose symbols native code may refer to.
+    pub(crate) fn set_standard_library(
+        &mut self,
+        standard: StandardLibrary,
+        exporting: &[PathBuf],
+    ) -> Result<(), CompileError> {
+        self.exports = Exports::of([&*standard.exporting()?, exporting].concat());
         self.standard = standard;
+        Ok(())
     }
 
     /// Adds the bitcode of a crate, and the module that was read from it.
@@ -96,6 +112,11 @@ impl<'p> Library<'p> {
         }
         let found = self.members.get(&member).and_then(Option::as_ref);
         Ok(found.filter(|(_, symbols)| symbols.contains(symbol)).map(|(number, _)| *number))
+    }
+
+    /// Whether the final link of the program finds a symbol of Rust.
+    pub(crate) fn is_exported(&mut self, symbol: &str) -> Result<bool, CompileError> {
+        self.exports.has(symbol)
     }
 
     /// Whether all crates of the program that were read so far use the static `name` as a [cache](cpu_features).

@@ -50,6 +50,13 @@ impl StandardLibrary {
         self.defining.get(symbol.as_bytes()).copied()
     }
 
+    /// The standard library as a dynamic library, which exports less than the archives define. Without one, the archives.
+    pub(crate) fn exporting(&self) -> Result<Vec<PathBuf>, CompileError> {
+        let folder = self.archives.first().and_then(|archive| archive.parent());
+        let dynamic = folder.map(dynamic_library).transpose()?.flatten();
+        Ok(dynamic.map_or_else(|| self.archives.clone(), |library| vec![library]))
+    }
+
     /// The name of an object, and its bitcode if it has any.
     pub(crate) fn bitcode(&self, member: Member) -> Result<(String, Option<Vec<u8>>), CompileError> {
         let path = &self.archives[member.archive];
@@ -62,6 +69,19 @@ impl StandardLibrary {
     }
 }
 
+/// The standard library in a folder, as a dynamic library.
+fn dynamic_library(folder: &Path) -> Result<Option<PathBuf>, CompileError> {
+    let failed = |error| CompileError::File { path: folder.to_owned(), error };
+    let names = std::fs::read_dir(folder).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let is_it = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libstd-") && name.ends_with(".so")
+    };
+    let mut found: Vec<PathBuf> = names.into_iter().map(|entry| entry.path()).filter(is_it).collect();
+    found.sort();
+    Ok(found.into_iter().next())
+}
+
 /// The bitcode in an object file.
 fn bitcode_in<'d>(data: impl ReadRef<'d>) -> object::Result<Option<Vec<u8>>> {
     let Ok(b"\x7fELF") = data.read_bytes_at(0, 4) else { return Ok(None) };
@@ -70,11 +90,11 @@ fn bitcode_in<'d>(data: impl ReadRef<'d>) -> object::Result<Option<Vec<u8>>> {
     Ok(Some(section.data()?.to_vec()).filter(|bitcode| !bitcode.is_empty()))
 }
 
-fn open(path: &Path) -> Result<File, CompileError> {
+pub(super) fn open(path: &Path) -> Result<File, CompileError> {
     File::open(path).map_err(|error| CompileError::File { path: path.to_owned(), error })
 }
 
-fn broken(path: &Path, what: &dyn std::fmt::Display) -> CompileError {
+pub(super) fn broken(path: &Path, what: &dyn std::fmt::Display) -> CompileError {
     CompileError::Toolchain(format!("{}: {what}", path.display()))
 }
 

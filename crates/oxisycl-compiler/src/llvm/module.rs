@@ -183,8 +183,9 @@ impl<'c> Module<'c> {
         // SAFETY: a live module and machine; the options are freed after the run.
         let error = unsafe {
             let options = (ll().LLVMCreatePassBuilderOptions)();
-            (ll().LLVMPassBuilderOptionsSetLoopVectorization)(options, 0);
-            (ll().LLVMPassBuilderOptionsSetSLPVectorization)(options, 0);
+            let vectorises = sys::Bool::from(tuning.vectorises);
+            (ll().LLVMPassBuilderOptionsSetLoopVectorization)(options, vectorises);
+            (ll().LLVMPassBuilderOptionsSetSLPVectorization)(options, vectorises);
             (ll().LLVMPassBuilderOptionsSetMergeFunctions)(options, 0);
             (ll().LLVMPassBuilderOptionsSetInlinerThreshold)(options, tuning.inliner_threshold);
             let error = (ll().LLVMRunPasses)(self.raw(), text.as_ptr(), machine, options);
@@ -294,11 +295,16 @@ unsafe fn take_buffer(buffer: *mut sys::MemoryBuffer) -> Vec<u8> {
 pub(crate) struct PassTuning {
     /// The inliner's threshold; higher means more inlining.
     pub(crate) inliner_threshold: i32,
+    /// Whether loops and statements become instructions on vectors.
+    pub(crate) vectorises: bool,
 }
 
 impl PassTuning {
     /// For device code: calls cost registers and keep pointers from becoming known.
-    pub(crate) const DEVICE: Self = Self { inliner_threshold: 1000 };
+    pub(crate) const DEVICE: Self = Self { inliner_threshold: 1000, vectorises: false };
+
+    /// For native code: what rustc does at its highest level. The threshold stands for LLVM's own one.
+    pub(crate) const NATIVE: Self = Self { inliner_threshold: -1, vectorises: true };
 }
 
 /// The output of code generation. The numbers are those of `LLVMCodeGenFileType`.

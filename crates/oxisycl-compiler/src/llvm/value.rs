@@ -216,6 +216,12 @@ impl<'c> Value<'c> {
         }
     }
 
+    /// Makes a symbol one of the final link alone, which exports it to no other library.
+    pub(crate) fn hide(self) {
+        const HIDDEN: i32 = 1;
+        unsafe { (ll().LLVMSetVisibility)(self.raw(), HIDDEN) }
+    }
+
     /// The type of a function, or of a global's value.
     pub(crate) fn held_type(self) -> Type<'c> {
         Type::new(unsafe { (ll().LLVMGlobalGetValueType)(self.raw()) })

@@ -27,6 +27,7 @@ pub(crate) mod idle_barriers;
 pub(crate) mod int128;
 pub(crate) mod libcalls;
 pub(crate) mod native;
+pub(crate) mod native_code;
 pub(crate) mod negations;
 pub(crate) mod panic_names;
 pub(crate) mod panics;

@@ -1,0 +1,189 @@
+//! Native code of kernels: what it is, and which kernels have none.
+
+use object::{Object, ObjectSection, ObjectSymbol, SymbolFlags};
+use oxisycl_image::{Form, HostLevel, ImageTarget};
+
+use super::*;
+use crate::compile::{generate, lower};
+use crate::golden;
+use crate::instruments::Instruments;
+use crate::kernel::RefusedCapture;
+use crate::link::library::Library;
+use crate::link::resolve::Scope;
+use crate::llvm::{self, Context};
+use crate::options::{FloatPolicy, Options};
+use crate::program::Program;
+
+const PANIC: &str = "_RNvNtCs1234_4core9panicking18panic_bounds_check";
+const INPUT: &str = include_str!("../../../golden/native.ll");
+
+fn target() -> (Toolchain, ImageTarget) {
+    let toolchain = Toolchain::of_the_tests();
+    llvm::load(toolchain.llvm_library()).expect("LLVM loads");
+    (toolchain, ImageTarget::Host { triple: TRIPLE.to_owned(), level: Some(HostLevel::V3) })
+}
+
+fn library() -> Library<'static> {
+    Library::exporting(&[PANIC])
+}
+
+/// Compiles the kernel of a module, and passes what came of it on.
+fn with_program<R>(text: &str, kernel: Kernel, visit: impl FnOnce(&mut Program<'_, '_>, &Toolchain) -> R) -> R {
+    let (toolchain, image_target) = target();
+    let target = crate::codegen::of(&image_target).expect("a target");
+    let (context, instruments) = (Context::new(), Instruments::default());
+    let options = Options { float: FloatPolicy::Fast, ..Options::default() };
+    let module = Module::from_text(&context, text, "native").expect("a test is well-formed");
+    module.set_target(target.machine().triple(), &target.machine().data_layout());
+    let mut program = Program::of_module(module, kernel, &*target, &image_target, &options, &instruments);
+    program.link(&mut library(), Scope::WithoutFormatting).expect("it links");
+    visit(&mut program, &toolchain)
+}
+
+fn image(text: &str, kernel: Kernel) -> oxisycl_image::DeviceImage {
+    with_program(text, kernel, |program, toolchain| {
+        if let Some(refused) = program.early_refusal() {
+            return program.image(refused, Vec::new(), toolchain);
+        }
+        program.add_kernel().expect("a kernel");
+        generate(program, &mut library(), toolchain).expect("images").images.remove(0)
+    })
+}
+
+/// The reason why a kernel has no native code.
+fn refusal(text: &str) -> String {
+    refusal_of(text, Kernel::of_test(Form::Range(1), 16))
+}
+
+fn refusal_of(text: &str, kernel: Kernel) -> String {
+    let image = image(text, kernel);
+    assert!(image.kernels.is_empty() && image.code.is_empty(), "expected no code");
+    image.unsupported[0].reason.clone()
+}
+
+/// A kernel with these globals and this code before its end.
+fn kernel(globals: &str, code: &str) -> String {
+    format!("{globals}\ndefine void @oxisycl_entry.k(ptr %captures, ptr %launch, ptr %chunk) {{\n{code}\nret void\n}}")
+}
+
+#[test]
+fn golden_native() {
+    let text = with_program(INPUT, Kernel::of_test(Form::Range(1), 16), |program, _| {
+        program.add_kernel().expect("a kernel");
+        assert!(!lower(program, &mut library()).expect("code").is_refusal());
+        program.module().strip_debug_info();
+        let machine = Machine::new(TRIPLE, HostLevel::V3.name(), "").expect("a machine");
+        String::from_utf8(machine.emit(program.module(), Codegen::Assembly).expect("assembly")).expect("text")
+    });
+    golden::check("native.x86-64-v3.txt", &golden::stable(&text));
+    assert!(text.contains("vfmadd") && text.contains("%ymm"), "{text}");
+}
+
+#[test]
+fn the_object_has_one_name_of_its_own_and_unwinds() {
+    let image = image(INPUT, Kernel::of_test(Form::Range(1), 16));
+    assert_eq!(image.code, self::image(INPUT, Kernel::of_test(Form::Range(1), 16)).code, "the same bytes again");
+    assert!(image.build_options.ends_with("float=strict"), "as in the program's own code: {}", image.build_options);
+    let file = object::File::parse(&*image.code).expect("an object");
+    let own: Vec<_> = file.symbols().filter(|symbol| symbol.is_global() && symbol.is_definition()).collect();
+    let mut names: Vec<_> = own.iter().map(|symbol| symbol.name().expect("a name")).collect();
+    names.sort_unstable();
+    // The other one is the linker's to merge.
+    assert_eq!(names, ["DW.ref.rust_eh_personality", "__oxisycl_native_v3_k"]);
+    for symbol in own {
+        let SymbolFlags::Elf { st_other, .. } = symbol.flags() else { panic!("expected ELF") };
+        assert_eq!(st_other & 3, object::elf::STV_HIDDEN, "{:?}", symbol.name());
+    }
+    let mut undefined: Vec<_> =
+        file.symbols().filter(|symbol| symbol.is_undefined()).filter_map(|symbol| symbol.name().ok()).collect();
+    undefined.retain(|name| !name.is_empty());
+    undefined.sort_unstable();
+    assert_eq!(undefined, [PANIC, "_Unwind_Resume", "foreign", "rust_eh_personality"]);
+    for name in [".eh_frame", ".gcc_except_table"] {
+        assert!(file.section_by_name(name).is_some_and(|section| section.size() > 0), "{name}");
+    }
+}
+
+#[test]
+fn statics_that_change_are_not_copied() {
+    let used = "%old = atomicrmw add ptr @_RNvCs1234_3app5COUNT, i32 1 monotonic";
+    let reason = refusal(&kernel("@_RNvCs1234_3app5COUNT = internal global i32 7", used));
+    assert!(reason.starts_with("it uses the static `app::COUNT`, which changes"), "{reason}");
+    // Nothing in this module writes it. The program does.
+    let read = "%v = load i32, ptr @_RNvCs1234_3app5COUNT\nstore i32 %v, ptr %captures";
+    let reason = refusal(&kernel("@_RNvCs1234_3app5COUNT = internal global i32 7", read));
+    assert!(reason.starts_with("it uses the static `app::COUNT`, which changes"), "{reason}");
+    let local = "%a = call ptr @llvm.threadlocal.address.p0(ptr @_RNvCs1234_3app5LOCAL)\nstore i32 1, ptr %a";
+    let globals =
+        "@_RNvCs1234_3app5LOCAL = internal thread_local global i32 7\ndeclare ptr @llvm.threadlocal.address.p0(ptr)";
+    let reason = refusal(&kernel(globals, local));
+    assert!(reason.starts_with("it uses the thread-local variable `app::LOCAL`"), "{reason}");
+}
+
+#[test]
+fn a_static_that_the_code_does_not_need_after_all_is_no_obstacle() {
+    let globals = "@_RNvCs1234_3app5COUNT = internal global i32 7";
+    let dead = "br i1 false, label %a, label %b\na: store i32 1, ptr @_RNvCs1234_3app5COUNT\nbr label %b\nb:";
+    let image = image(&kernel(globals, dead), Kernel::of_test(Form::Range(1), 16));
+    assert_eq!(image.kernels.len(), 1);
+    let file = object::File::parse(&*image.code).expect("an object");
+    assert!(file.symbols().all(|symbol| symbol.name() != Ok("_RNvCs1234_3app5COUNT")), "the program has it");
+}
+
+#[test]
+fn what_devices_run_is_no_part_of_native_code() {
+    let globals = "define i1 @_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E() { ret i1 false }\n\
+         declare void @_RNvCs1234_3app6secret()";
+    let code = "%d = call i1 @_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E()\n\
+         br i1 %d, label %device, label %host\ndevice: call void @_RNvCs1234_3app6secret()\nbr label %host\nhost:";
+    let text = kernel(globals, code);
+    with_program(&text, Kernel::of_test(Form::Range(1), 16), |program, _| {
+        assert!(program.module().function("_RNvCs1234_3app6secret").is_none(), "{}", program.module());
+    });
+}
+
+#[test]
+fn a_static_has_one_address() {
+    let globals = "@_RNvCs1234_3app5TABLE = internal constant [4 x i32] [i32 1, i32 2, i32 3, i32 4]";
+    let given = "store ptr @_RNvCs1234_3app5TABLE, ptr %captures";
+    let reason = refusal(&kernel(globals, given));
+    assert!(reason.starts_with("it uses the address of the static `app::TABLE`"), "{reason}");
+    let compared = "%p = load ptr, ptr %captures\n%i = load i64, ptr %chunk\n\
+         %q = getelementptr i32, ptr @_RNvCs1234_3app5TABLE, i64 %i\n\
+         %c = icmp eq ptr %p, %q\n%z = zext i1 %c to i32\nstore i32 %z, ptr %launch";
+    let plain = Kernel::of_test(Form::Range(1), 16);
+    assert_eq!(image(&kernel(globals, compared), plain.clone()).kernels.len(), 1, "it has no other address of it");
+    let refused = RefusedCapture {
+        reason: "it captures an address".to_owned(),
+        path: Vec::new(),
+        fault: None,
+        closure: None,
+        variable: None,
+    };
+    let reason = refusal_of(&kernel(globals, compared), Kernel { refused_captures: vec![refused], ..plain });
+    assert!(reason.starts_with("it uses the address of the static `app::TABLE`"), "{reason}");
+}
+
+#[test]
+fn what_the_final_link_would_not_find_is_told() {
+    let globals = "declare void @_RNvCs1234_3app6secret()";
+    let reason = refusal(&kernel(globals, "call void @_RNvCs1234_3app6secret()"));
+    assert!(reason.starts_with("it needs `app::secret`, which the program does not export"), "{reason}");
+}
+
+#[test]
+fn code_for_another_processor_stays_the_only_one() {
+    let of = |processor: &str| INPUT.replace("\"target-cpu\"=\"x86-64\"", &format!("\"target-cpu\"=\"{processor}\""));
+    let reason = refusal(&of("znver4"));
+    assert!(reason.contains("for the processor znver4 already"), "{reason}");
+    assert_eq!(image(&of("x86-64-v2"), Kernel::of_test(Form::Range(1), 16)).kernels.len(), 1);
+}
+
+#[test]
+fn a_host_without_a_level_has_no_code_generator() {
+    target();
+    for text in ["host:x86_64-unknown-linux-gnu", "host:aarch64-unknown-linux-gnu+x86-64-v3"] {
+        let error = crate::codegen::of(&text.parse().expect("a target")).err().expect("there is none").to_string();
+        assert!(error.contains(text) && error.contains("+x86-64-v3 or "), "{error}");
+    }
+}

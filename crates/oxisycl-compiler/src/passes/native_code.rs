@@ -1,0 +1,83 @@
+//! Prepares code that is linked into the program a second time, for a level of the host's processors.
+//!
+//! Functions and constants are copies, which no other code sees. Statics that change are not copied: they stay names, so that LLVM assumes
+//! nothing about their content. [`exports`](crate::analyses::exports) refuses kernels that still refer to one after optimisation.
+
+use oxisycl_image::HostLevel;
+
+use crate::llvm::{Attribute, Linkage, Module, Opcode, Type, Value};
+use crate::origin;
+
+/// The processors that all levels have more features than.
+const LOWER: [&str; 2] = ["x86-64", "x86-64-v2"];
+/// The attribute of an entry that rustc has compiled for another processor than those.
+const PROCESSOR: &str = "oxisycl-processor";
+
+/// Sets the level on all functions, and makes all but the entries local. Features that rustc has set on single functions stay, in addition.
+pub(crate) fn set_level(module: &Module<'_>, level: HostLevel, is_entry: &dyn Fn(&str) -> bool) {
+    let context = module.context();
+    module.clear_inline_assembly();
+    // Lists of what must be kept, or run at the start. The program's own object has them.
+    for name in ["llvm.used", "llvm.compiler.used", "llvm.global_ctors", "llvm.global_dtors"] {
+        if let Some(list) = module.global(name) {
+            list.delete_global();
+        }
+    }
+    for alias in module.aliases() {
+        alias.replace_all_uses_with(alias.aliasee());
+        alias.set_linkage(Linkage::INTERNAL);
+    }
+    for function in module.functions().into_iter().filter(|function| !function.name().starts_with("llvm.")) {
+        let is_entry = is_entry(function.name());
+        let processor = function.text_attribute(Attribute::FUNCTION, "target-cpu").unwrap_or_default();
+        if is_entry && !LOWER.contains(&&*processor) && processor != level.name() && !processor.is_empty() {
+            function.add_attribute(Attribute::FUNCTION, Attribute::text(context, PROCESSOR, &processor));
+        }
+        function.remove_text_attribute(Attribute::FUNCTION, "tune-cpu");
+        function.add_attribute(Attribute::FUNCTION, Attribute::text(context, "target-cpu", level.name()));
+        if function.is_declaration() {
+            continue;
+        }
+        function.clear_placement();
+        if !is_entry {
+            function.set_linkage(Linkage::INTERNAL);
+        }
+    }
+    for global in module.globals() {
+        if global.initializer().is_some() && !global.name().starts_with("llvm.") {
+            global.clear_placement();
+            global.set_linkage(if is_copied(global) { Linkage::INTERNAL } else { Linkage::EXTERNAL });
+        }
+    }
+}
+
+/// Says that the code is not a device's, so that what devices run is not linked.
+pub(crate) fn answer(module: &Module<'_>) {
+    let no = Type::int(module.context(), 1).constant(0);
+    for function in module.functions() {
+        if origin::builtin(function.name()).as_deref() != Some("is_device_code") {
+            continue;
+        }
+        for call in function.calls() {
+            call.replace_all_uses_with(no);
+            if call.is(Opcode::CALL) {
+                call.erase();
+            }
+        }
+    }
+}
+
+/// Makes statics local, so that LLVM deletes those that optimised code does not use. No other pass may see them so: the program changes them.
+pub(crate) fn drop_statics(module: &Module<'_>) {
+    let own = module.globals().into_iter().filter(|global| global.initializer().is_some() && !is_copied(*global));
+    own.for_each(|global| global.set_linkage(Linkage::INTERNAL));
+}
+
+fn is_copied(global: Value<'_>) -> bool {
+    global.is_constant_global() && !global.is_thread_local()
+}
+
+/// The processor that the program's own code of an entry is for, if it may have features that the level lacks.
+pub(crate) fn other_processor(module: &Module<'_>, entry: &str) -> Option<String> {
+    module.function(entry)?.text_attribute(Attribute::FUNCTION, PROCESSOR)
+}
