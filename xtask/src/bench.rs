@@ -24,7 +24,7 @@ use crate::workspace::{Workspace, read};
 const KEYS: &[&str] = &["name", "value", "unit", "peer", "peer_value", "ratio"];
 
 /// The benchmarks whose kernels are compiled for devices, with arguments of `cargo sycl`.
-const DEVICES: &[(&str, &[&str])] = &[("gpu", &["--targets", "sm_70"]), ("opencl", &["--targets", "spirv"])];
+const DEVICES: &[(&str, &[&str])] = &[("gpu", &["--targets", "sm_70,sm_80"]), ("opencl", &["--targets", "spirv"])];
 
 /// Variables with the number of threads on each side of the benchmark `host`. One thread's time says most on a machine that others use.
 const THREADS: [&str; 2] = ["OXISYCL_HOST_THREADS", "RAYON_NUM_THREADS"];

@@ -14,10 +14,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use lexopt::Parser;
+use lexopt::prelude::*;
 use serde_json::{Value, json};
 
 use crate::crates;
-use crate::outcome::{Failure, Outcome, Result, has_flag};
+use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{self, cargo};
 use crate::workspace::{Workspace, collect, read};
 use part::{PARTS, Part};
@@ -25,8 +27,8 @@ use part::{PARTS, Part};
 /// The most that all files of a bundle may have together, in bytes.
 const CAPACITY: u64 = 50 << 20;
 
-/// What kernels are compiled for. Nothing on such a machine runs SPIR-V.
-const TARGET: &str = "sm_70";
+/// What kernels are compiled for unless the command says otherwise. Nothing on such a machine runs SPIR-V.
+const TARGETS: &str = "sm_70";
 
 /// What the bundle is, and the names of its parts with their sizes.
 const MANIFEST: &str = "bundle.json";
@@ -40,19 +42,45 @@ const SCRIPT: &str = "#!/bin/sh\n\
     here=$(cd \"$(dirname \"$0\")\" && pwd)\n\
     exec \"$here/bin/runner\" gpu-run \"$here\" \"$@\"\n";
 
-/// `cargo xtask gpu-bundle [--check]`.
+/// `cargo xtask gpu-bundle [--check] [--targets LIST]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
     let folder = workspace.target_directory.join("gpu-bundle");
-    if !has_flag(arguments, "check")? {
-        make(workspace, &folder)?;
+    if let Asked::Build { targets } = Asked::parse(arguments)? {
+        make(workspace, &folder, &targets)?;
     }
     let size = check(&folder, PARTS, CAPACITY)?;
     let mib = size as f64 / f64::from(1 << 20);
     Ok(Outcome::Passed(format!("{} parts, {mib:.1} MiB; run {}", PARTS.len(), folder.join("run").display())))
 }
 
-fn make(workspace: &Workspace, folder: &Path) -> Result<()> {
-    let programs = build(workspace)?;
+/// What the command asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    Check,
+    Build { targets: String },
+}
+
+impl Asked {
+    fn parse(arguments: &[String]) -> Result<Self> {
+        let mut parser = Parser::from_args(arguments);
+        let (mut is_check, mut targets) = (false, None);
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Long("check") => is_check = true,
+                Long("targets") => targets = Some(parser.value()?.string()?),
+                _ => return Err(argument.unexpected().into()),
+            }
+        }
+        match (is_check, targets) {
+            (true, Some(_)) => Err(Failure::new("--check builds nothing, so that --targets has no effect")),
+            (true, None) => Ok(Self::Check),
+            (false, targets) => Ok(Self::Build { targets: targets.unwrap_or_else(|| TARGETS.to_owned()) }),
+        }
+    }
+}
+
+fn make(workspace: &Workspace, folder: &Path, targets: &str) -> Result<()> {
+    let programs = build(workspace, targets)?;
     let failure = |path: &Path, error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|error| failure(folder, error))?;
@@ -81,14 +109,14 @@ fn make(workspace: &Workspace, folder: &Path) -> Result<()> {
 }
 
 /// Builds the programs of all parts, and gives their files in the order of the table.
-fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
+fn build(workspace: &Workspace, targets: &str) -> Result<Vec<PathBuf>> {
     // `test` would make a test of an example that is named, and `build` leaves tests and benchmarks out.
     let members = PARTS.iter().filter(|part| part.package != crates::PACKAGE);
     let (examples, others): (Vec<&Part>, Vec<&Part>) = members.partition(|part| part.kind == "example");
     let mut messages = Vec::new();
     for (verb, parts) in [(&["test", "--no-run"][..], others), (&["build"], examples)] {
         let mut command = cargo(workspace);
-        command.arg("sycl").args(verb).args(["--release", "--targets", TARGET]);
+        command.arg("sycl").args(verb).args(["--release", "--targets", targets]);
         command.args(["--message-format", "json-render-diagnostics"]);
         let packages: BTreeSet<&str> = parts.iter().map(|part| part.package).collect();
         command.args(packages.iter().flat_map(|package| ["-p", package]));
@@ -100,7 +128,7 @@ fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     }
     let of_part = |part: &Part| match part.package {
         // A workspace of its own.
-        crates::PACKAGE => crates::build(workspace, TARGET, &["--release"]),
+        crates::PACKAGE => crates::build(workspace, targets, &["--release"]),
         _ => executable(workspace, part, &messages),
     };
     PARTS.iter().map(of_part).collect()
@@ -216,6 +244,17 @@ mod tests {
         write(&format!("bin/{name}.gz"), "123456");
         assert_eq!(check(1000).unwrap_err().findings, [format!("{name}: 6 bytes, the manifest says 5")]);
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn targets_are_those_of_the_command() {
+        let asked = |arguments: &[&str]| Asked::parse(&arguments.iter().map(|&a| a.to_owned()).collect::<Vec<_>>());
+        let build = |targets: &str| Asked::Build { targets: targets.to_owned() };
+        assert_eq!(asked(&[]).unwrap(), build("sm_70"));
+        assert_eq!(asked(&["--targets", "sm_70,sm_80"]).unwrap(), build("sm_70,sm_80"));
+        assert_eq!(asked(&["--check"]).unwrap(), Asked::Check);
+        assert!(asked(&["--check", "--targets", "sm_80"]).unwrap_err().message.contains("--targets has no effect"));
+        assert!(asked(&["--other"]).is_err());
     }
 
     #[test]

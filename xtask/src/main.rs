@@ -66,8 +66,9 @@ usage: cargo xtask VERB [ARGUMENTS]
                           a benchmark; FILE receives its results. For gpu nvcc builds the peer, if there is one;
                           host --plain is programs on the CPU beside rayon, with one thread on each side;
                           build is what cargo sycl takes for an example, beside cargo
-  gpu-bundle [--check]    programs for a machine with a GPU and without Rust, at most 50 MiB, below the target directory;
-                          --check looks at the one that is there
+  gpu-bundle [--check] [--targets LIST]
+                          programs for a machine with a GPU and without Rust, at most 50 MiB, below the target directory;
+                          --check looks at the one that is there; --targets are those of cargo sycl [default: sm_70]
   gpu-run BUNDLE [--list] [--part A,B] [--out FOLDER] [--limit SECONDS]
                           runs parts of such a bundle, and writes gpu-results.json
   miri                    the tests of the device crate, the host backend, the runtime and the facade under Miri, but for a list of

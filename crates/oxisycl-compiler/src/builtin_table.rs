@@ -58,6 +58,8 @@ pub(crate) enum Lowering {
     Number(u64),
     /// A number that replaces each call at once, so that code for other answers is never linked.
     Answer(u64),
+    /// An answer that depends on the processor: 1 for those that [combine lanes at once](Bodies::has_reductions), else 0.
+    HasReductions,
     /// A declaration that a later pass replaces.
     Later,
 }
@@ -131,7 +133,7 @@ const fn native(name: &'static str, parameters: &'static [Scalar]) -> Builtin {
     all(name, Signature::Plain(parameters, Some(Scalar::F32)), Effects::None, OwnBody).with_nvptx(Body)
 }
 
-use Lowering::{Answer, Atomic, Body, ConstantLoads, Later, Number, OwnBody};
+use Lowering::{Answer, Atomic, Body, ConstantLoads, HasReductions, Later, Number, OwnBody};
 
 const ACTION: Signature = Signature::Plain(&[], None);
 const QUESTION: Signature = Signature::Plain(&[], Some(Scalar::Bool));
@@ -198,6 +200,8 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all("shuffle_among_u32", SHUFFLE_AMONG, Effects::Convergent, OwnBody).with_nvptx(Body),
     all("shuffle_up_among_u32", SHUFFLE_AMONG, Effects::Convergent, OwnBody).with_nvptx(Body),
     all("ballot_among", BALLOT, Effects::Convergent, OwnBody).with_nvptx(Body),
+    all("has_reductions", QUESTION, Effects::None, Answer(0)).with_nvptx(HasReductions),
+    all("reduce_among_u32", SHUFFLE_AMONG, Effects::Convergent, OwnBody).with_nvptx(Body),
     all("group_scratch", Signature::Plain(&[Scalar::U32], None), Effects::Marker, Later),
     all("begin_group_scope", ACTION, Effects::Marker, Later),
     all("begin_phase", ACTION, Effects::Marker, Later),
@@ -261,6 +265,8 @@ pub(crate) struct Bodies {
     pub(crate) family: Family,
     /// LLVM assembly with a function for each builtin whose lowering is [`Lowering::Body`].
     pub(crate) text: &'static str,
+    /// Whether processors of the target combine integers of a sub-group's lanes in one instruction.
+    pub(crate) has_reductions: bool,
 }
 
 impl Bodies {

@@ -200,6 +200,21 @@ pub unsafe fn ballot_among(_members: u32, _holds: bool) -> u32 {
     not_on_the_host()
 }
 
+/// Whether sub-groups of 32 combine integers of 32 bits at once. Only devices that have shuffles do.
+#[inline(always)]
+pub fn has_reductions() -> bool {
+    false
+}
+
+/// The values of all members together, by the operation with this number of `operator::AtOnce`. Members that have ended give none.
+///
+/// # Safety
+/// As for [`shuffle_among_u32`]. The device has reductions, and the operation is a constant.
+#[inline(never)]
+pub unsafe fn reduce_among_u32(_members: u32, _value: MaybeUninit<u32>, _operation: u32) -> MaybeUninit<u32> {
+    not_on_the_host()
+}
+
 /// Says that the kernel uses memory of its group beside that of its arguments: `GroupSize::scratch_bytes` of elements of so many bytes, a constant. Does
 /// nothing in native code.
 #[inline(always)]

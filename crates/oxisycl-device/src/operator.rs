@@ -22,6 +22,42 @@
 pub trait Operator<T>: Copy + Send + Sync {
     /// The value of `first` and `second` together.
     fn combine(&self, first: T, second: T) -> T;
+
+    /// What processors may do instead, for operators of this module.
+    #[doc(hidden)]
+    const AT_ONCE: Option<AtOnce> = None;
+}
+
+/// An operation on integers of 32 bits that some processors do for all lanes of a sub-group at once. The order of operands does not matter to it.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum AtOnce {
+    Add,
+    MinUnsigned,
+    MaxUnsigned,
+    MinSigned,
+    MaxSigned,
+    And,
+    Or,
+    Xor,
+}
+
+impl AtOnce {
+    /// The operation, if `T` is an integer of 32 bits.
+    const fn of<T>(self) -> Option<Self> {
+        if size_of::<T>() == 4 { Some(self) } else { None }
+    }
+
+    /// The bits that change no others.
+    pub(crate) const fn identity(self) -> u32 {
+        match self {
+            Self::Add | Self::MaxUnsigned | Self::Or | Self::Xor => 0,
+            Self::MinUnsigned | Self::And => u32::MAX,
+            Self::MinSigned => i32::MAX as u32,
+            Self::MaxSigned => i32::MIN as u32,
+        }
+    }
 }
 
 /// An operator that has a value which changes no other. By [`And`] and [`Or`] it changes none of 0 and 1, and makes 1 of other numbers.
@@ -82,9 +118,11 @@ pub struct Or;
 
 // Messages leave the operators out: which there are depends on the crate's features, and there are too many to be read.
 macro_rules! operator {
-    ($operator:ident for $($t:ty)*: |$first:ident, $second:ident| $value:expr, $identity:expr) => { $(
+    ($operator:ident for $t:ty: |$first:ident, $second:ident| $value:expr, $identity:expr $(, $at_once:expr)?) => {
         #[diagnostic::do_not_recommend]
         impl Operator<$t> for $operator {
+            $(const AT_ONCE: Option<AtOnce> = $at_once.of::<$t>();)?
+
             #[inline(always)]
             fn combine(&self, $first: $t, $second: $t) -> $t {
                 $value
@@ -99,18 +137,26 @@ macro_rules! operator {
                 identity()
             }
         }
-    )* };
+    };
+}
+
+const fn least(is_unsigned: bool) -> AtOnce {
+    if is_unsigned { AtOnce::MinUnsigned } else { AtOnce::MinSigned }
+}
+
+const fn largest(is_unsigned: bool) -> AtOnce {
+    if is_unsigned { AtOnce::MaxUnsigned } else { AtOnce::MaxSigned }
 }
 
 macro_rules! integers {
     ($($t:ty)*) => { $(
-        operator! { Sum for $t: |a, b| a.wrapping_add(b), || 0 }
+        operator! { Sum for $t: |a, b| a.wrapping_add(b), || 0, AtOnce::Add }
         operator! { Product for $t: |a, b| a.wrapping_mul(b), || 1 }
-        operator! { Min for $t: |a, b| if b < a { b } else { a }, || <$t>::MAX }
-        operator! { Max for $t: |a, b| if a < b { b } else { a }, || <$t>::MIN }
-        operator! { BitAnd for $t: |a, b| a & b, || !0 }
-        operator! { BitOr for $t: |a, b| a | b, || 0 }
-        operator! { BitXor for $t: |a, b| a ^ b, || 0 }
+        operator! { Min for $t: |a, b| if b < a { b } else { a }, || <$t>::MAX, least(<$t>::MIN == 0) }
+        operator! { Max for $t: |a, b| if a < b { b } else { a }, || <$t>::MIN, largest(<$t>::MIN == 0) }
+        operator! { BitAnd for $t: |a, b| a & b, || !0, AtOnce::And }
+        operator! { BitOr for $t: |a, b| a | b, || 0, AtOnce::Or }
+        operator! { BitXor for $t: |a, b| a ^ b, || 0, AtOnce::Xor }
         operator! { And for $t: |a, b| <$t>::from(a != 0 && b != 0), || 1 }
         operator! { Or for $t: |a, b| <$t>::from(a != 0 || b != 0), || 0 }
     )* };
@@ -150,3 +196,56 @@ operator! { Or for bool: |a, b| a | b, || false }
 operator! { BitAnd for bool: |a, b| a & b, || true }
 operator! { BitOr for bool: |a, b| a | b, || false }
 operator! { BitXor for bool: |a, b| a ^ b, || false }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BITS: [u32; 8] = [0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, u32::MAX, 0x1234_5678];
+
+    /// What a processor gives of two lanes.
+    fn at_once(operation: AtOnce, a: u32, b: u32) -> u32 {
+        match operation {
+            AtOnce::Add => a.wrapping_add(b),
+            AtOnce::MinUnsigned => a.min(b),
+            AtOnce::MaxUnsigned => a.max(b),
+            AtOnce::MinSigned => (a as i32).min(b as i32) as u32,
+            AtOnce::MaxSigned => (a as i32).max(b as i32) as u32,
+            AtOnce::And => a & b,
+            AtOnce::Or => a | b,
+            AtOnce::Xor => a ^ b,
+        }
+    }
+
+    fn agrees<O: Identity<u32> + Identity<i32>>(operator: O) {
+        let unsigned = <O as Operator<u32>>::AT_ONCE.unwrap();
+        let signed = <O as Operator<i32>>::AT_ONCE.unwrap();
+        let own: u32 = operator.identity();
+        let signed_own: i32 = operator.identity();
+        assert_eq!((unsigned.identity(), signed.identity()), (own, signed_own as u32));
+        for (a, b) in BITS.into_iter().flat_map(|a| BITS.map(|b| (a, b))) {
+            let (in_unsigned, in_signed) = (operator.combine(a, b), operator.combine(a as i32, b as i32) as u32);
+            assert_eq!((at_once(unsigned, a, b), at_once(signed, a, b)), (in_unsigned, in_signed), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn what_processors_do_at_once_is_what_operators_do() {
+        agrees(Sum);
+        agrees(Min);
+        agrees(Max);
+        agrees(BitAnd);
+        agrees(BitOr);
+        agrees(BitXor);
+    }
+
+    #[test]
+    fn other_operators_and_types_have_none() {
+        fn of<T, O: Operator<T>>(_: O) -> Option<AtOnce> {
+            O::AT_ONCE
+        }
+        assert_eq!([of::<u32, _>(Product), of::<u32, _>(And), of::<u32, _>(Or), of::<f32, _>(Sum)], [None; 4]);
+        assert_eq!([of::<u64, _>(Sum), of::<i16, _>(Min), of::<u8, _>(BitOr), of::<bool, _>(BitAnd)], [None; 4]);
+        assert_eq!(of(|a: u32, b: u32| a + b), None);
+    }
+}

@@ -6,12 +6,13 @@ use std::path::Path;
 
 use crate::convergence::instructions;
 use crate::program::{Package, build, functions};
+use crate::ptxas;
 
 /// A kernel of `kernels/groups.rs`, with what it has in PTX: barriers, shuffles, and votes. The last number is of barriers in SPIR-V. There a value passes
 /// through local memory in the place of a shuffle or a vote, with more barriers.
 type Shape = (&'static str, usize, usize, usize, usize);
 
-const SHAPES: [Shape; 15] = [
+const SHAPES: [Shape; 16] = [
     ("phases_in_a_loop", 2, 0, 0, 2),
     ("sum_of_a_group", 2, 5, 0, 4),
     ("barriers_in_both_arms", 2, 0, 0, 2),
@@ -25,6 +26,7 @@ const SHAPES: [Shape; 15] = [
     ("broadcasts_of_sub_groups", 1, 1, 0, 3),
     ("shuffles_of_sub_groups", 1, 2, 0, 5),
     ("shuffles_of_work_items", 0, 1, 1, 4),
+    ("integers_of_sub_groups", 0, 60, 0, 19),
     ("sort_of_a_tile", 22, 0, 0, 22),
     ("chase_of_indices", 2, 0, 0, 3),
 ];
@@ -50,6 +52,43 @@ fn unoptimised_builds_keep_the_barriers_and_shuffles_of_groups() {
 #[test]
 fn optimised_builds_keep_the_barriers_and_shuffles_of_groups() {
     check(&["--release"]);
+}
+
+/// Kernels with reductions, and what each has for newer processors: instructions that combine integers of 32 bits, and shuffles.
+const AT_ONCE: [(&str, &[&str], usize); 5] = [
+    ("sum_of_a_group", &["add.s32"], 0),
+    ("sums_in_both_arms", &["add.s32", "add.s32", "max.u32"], 0),
+    ("vote_of_a_group", &["or.b32"], 0),
+    (
+        "integers_of_sub_groups",
+        &["add.s32", "and.b32", "max.s32", "max.u32", "min.s32", "min.u32", "or.b32", "xor.b32"],
+        // A sum of 64 bits.
+        12,
+    ),
+    ("shuffles_of_sub_groups", &[], 2),
+];
+
+#[test]
+fn newer_processors_combine_integers_of_a_sub_group_in_one_instruction() {
+    const REDUCTION: &str = "redux.sync.";
+    let package = Package::enter();
+    package.sycl(&["build", "--targets", "sm_70,sm_80", "--bin", "groups"]);
+    let emitted =
+        |target: &str| package.sycl(&["inspect", "--emit", "ptx", "--target", target, "target/sycl/debug/groups"]).0;
+    let [older, newer] = ["sm_70", "sm_80"].map(emitted);
+    assert!(older.contains(".target sm_70") && !older.contains(REDUCTION), "{older}");
+    let functions = functions(&newer);
+    for (kernel, expected, n_shuffles) in AT_ONCE {
+        let (_, code) = functions.iter().find(|(name, _)| name.contains(&format!("groups_{kernel}_closure"))).unwrap();
+        let words = code.split_whitespace().filter_map(|word| word.strip_prefix(REDUCTION));
+        let mut found: Vec<_> = words.collect();
+        found.sort_unstable();
+        assert_eq!((found.as_slice(), code.matches("shfl.sync").count()), (expected, n_shuffles), "{kernel}");
+    }
+    match ptxas::find() {
+        Some(_) => assert_eq!(ptxas::assemble(&newer, "sm_80"), Ok(())),
+        None => println!("not assembled: ptxas is neither installed nor in PATH"),
+    }
 }
 
 /// Builds a program for devices of OpenCL, and gives the modules of its kernels by their files' names.

@@ -15,7 +15,7 @@ use crate::llvm::{Opcode, Value, ValueKind};
 use crate::passes::thread_coarsening;
 
 /// The beginnings of the names of exchanges between lanes, of which some may have ended.
-pub(crate) const EXCHANGES: [&str; 2] = ["llvm.nvvm.shfl.sync.", "llvm.nvvm.vote.ballot.sync"];
+pub(crate) const EXCHANGES: [&str; 3] = ["llvm.nvvm.shfl.sync.", "llvm.nvvm.vote.ballot.sync", "llvm.nvvm.redux.sync."];
 
 /// Whether a kernel, or a function that it calls on the way to its end, has an open loop.
 pub(crate) fn has(kernel: Value<'_>) -> bool {

@@ -169,6 +169,7 @@ fn page() -> String {
             ConstantLoads => "constant loads".to_owned(),
             Body | Atomic => "instructions".to_owned(),
             Number(number) | Answer(number) => number.to_string(),
+            HasReductions => "0 or 1".to_owned(),
             Later => "a pass".to_owned(),
         };
         let [nvptx, amdgcn, spirv] = [Family::Nvptx, Family::Amdgcn, Family::SpirV].map(lowering);

@@ -20,9 +20,10 @@ pub(crate) const SAME_FOR_A_GROUP: [&str; 6] = [
 ];
 
 /// Beginnings of names. They access no memory: positions, exchanges between lanes, and hints for optimisers.
-pub(crate) const PURE: [&str; 9] = [
+pub(crate) const PURE: [&str; 10] = [
     "llvm.nvvm.read.ptx.sreg.",
     "llvm.nvvm.shfl.sync.",
+    "llvm.nvvm.redux.sync.",
     "llvm.nvvm.rsqrt.",
     "llvm.amdgcn.workitem.id.",
     "llvm.amdgcn.workgroup.id.",

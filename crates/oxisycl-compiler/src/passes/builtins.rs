@@ -19,14 +19,17 @@ pub(crate) fn replace(module: &Module<'_>, bodies: Bodies) -> Result<(), Compile
         let Some(builtin) = builtin_table::find(&name) else {
             return Err(CompileError::Target(format!("the target has no builtin {}{name}", builtin_table::PREFIX)));
         };
-        let lowering = builtin.lowering(bodies.family);
+        let lowering = match builtin.lowering(bodies.family) {
+            Lowering::HasReductions => Lowering::Answer(bodies.has_reductions.into()),
+            lowering => lowering,
+        };
         if let Lowering::Number(value) | Lowering::Answer(value) = lowering
             && number(context, builtin, value).value_type() != function.held_type().result()
         {
             return Err(of_another_type(&name));
         }
         match lowering {
-            Lowering::OwnBody => {}
+            Lowering::OwnBody | Lowering::HasReductions => {}
             Lowering::ConstantLoads => {
                 let loads = function.instructions().into_iter().filter(|instruction| instruction.is(Opcode::LOAD));
                 loads.for_each(|load| load.mark(thread_coarsening::CONSTANT));

@@ -44,7 +44,8 @@ fn functions_of_a_user_are_not_taken_for_those_of_published_crates() {
         define i64 @_ZN3app14oxisycl_device7builtin15grid_position_x17h0123456789abcdefE() { ret i64 7 }";
     let module = module(&context, text);
     let before = module.to_string();
-    builtins::replace(&module, Bodies { family: Family::Amdgcn, text: "" }).expect("there are no builtins");
+    builtins::replace(&module, Bodies { family: Family::Amdgcn, text: "", has_reductions: false })
+        .expect("there are no builtins");
     cpu_features::answer_no(&module);
     native::replace(&module, &[]).expect("nothing to replace");
     libcalls::replace_all(&module, &[]);

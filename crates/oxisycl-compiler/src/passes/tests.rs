@@ -112,7 +112,8 @@ fn a_kernel_chooses_its_policy_and_what_two_share_is_as_strict_as_the_stricter()
         }
         define float @plain(float %x) { %r = fadd float %x, 1.0 ret float %r }";
     let module = module(&context, text);
-    builtins::replace(&module, Bodies { family: Family::Amdgcn, text: "" }).expect("markers have no bodies");
+    builtins::replace(&module, Bodies { family: Family::Amdgcn, text: "", has_reductions: false })
+        .expect("markers have no bodies");
     let kernels = ["strict", "fast", "plain"].map(|name| module.function(name).expect("a kernel"));
     let policies = float_policy::policies(&module, &kernels, FloatPolicy::Contract);
     assert_eq!(policies, [FloatPolicy::Strict, FloatPolicy::Fast, FloatPolicy::Contract]);

@@ -349,7 +349,11 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
         unsafe {
             let own = if builtin::has_shuffles() {
                 let members = Members::of_block(self.items(), block as usize);
-                let own = members.scan::<T, O, BLOCK>(own, lane, counted, operator);
+                let all = if wanted == Wanted::Total { members.at_once::<T, O>(own, lane, counted) } else { None };
+                let own = match all {
+                    Some(all) => all,
+                    None => members.scan::<T, O, BLOCK>(own, lane, counted, operator),
+                };
                 if wanted == Wanted::Exclusive {
                     let left = members.shuffle(own, lane.wrapping_sub(1) as usize);
                     before = (lane > 0).then_some(left);

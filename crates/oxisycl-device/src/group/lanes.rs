@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use oxisycl_types::GroupSize;
 
 use crate::advice::AnyBits;
-use crate::operator::Operator;
+use crate::operator::{AtOnce, Operator};
 use crate::{DeviceCopyable, builtin};
 
 /// Work-items of a block, and of a sub-group of processors that have shuffles.
@@ -96,6 +96,30 @@ impl Members {
     pub(super) unsafe fn ballot(self, holds: bool) -> u32 {
         // SAFETY: by the contract of this function.
         unsafe { builtin::ballot_among(self.0, holds) }
+    }
+
+    /// The values of the first `n` lanes of the block together, for all lanes at once, where the processor can do that by the operator. It is what the
+    /// last of these lanes has after [`scan`](Self::scan). `own` is the calling one's position. The identity, if `n` is 0.
+    ///
+    /// # Safety
+    /// All members call it from the same place, in device code that has shuffles.
+    #[inline(always)]
+    pub(super) unsafe fn at_once<T, O>(self, value: T, own: u32, n: u32) -> Option<T>
+    where
+        T: DeviceCopyable + AnyBits,
+        O: Operator<T>,
+    {
+        let operation = const { if size_of::<T>() == size_of::<u32>() { O::AT_ONCE } else { None } };
+        if !builtin::has_reductions() {
+            return None;
+        }
+        let operation: AtOnce = operation?;
+        let identity = MaybeUninit::new(operation.identity());
+        Some(by_words(value, |word| {
+            let word = if own < n { word } else { identity };
+            // SAFETY: by the contract of this function. The device has reductions.
+            unsafe { builtin::reduce_among_u32(self.0, word, operation as u32) }
+        }))
     }
 
     /// The inclusive scan of the values of `n` lanes side by side, of at most `W`. `own` is the calling one's position among them. A lane at or behind `n`

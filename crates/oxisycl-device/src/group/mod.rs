@@ -43,6 +43,7 @@ mod launch;
 mod memory;
 pub mod nd;
 mod phase;
+mod place;
 pub mod reduction;
 mod scope;
 mod shape;

@@ -5,8 +5,9 @@
 
 use super::blocks::{fold_block, scan_block};
 use super::collective::{Scanned, Wanted};
-use super::lanes::{BLOCK, Members};
+use super::lanes::BLOCK;
 use super::memory::PrivateValues;
+use super::place::Place;
 use super::scope::Group;
 use super::shape::Shape;
 use crate::advice::AnyBits;
@@ -49,46 +50,6 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
     }
 }
 
-/// Where the calling work-item of a device is in its sub-group.
-#[derive(Clone, Copy)]
-struct Place {
-    /// The work-items of the processor's own sub-group that exist.
-    members: Members,
-    /// The first work-item of the sub-group in that of the processor.
-    base: usize,
-    /// The local linear id of the first work-item.
-    first: usize,
-    lane: usize,
-    /// Work-items of the sub-group.
-    n: usize,
-}
-
-impl Place {
-    /// The value of another work-item of the sub-group.
-    ///
-    /// # Safety
-    /// See [`Members::shuffle`].
-    #[inline(always)]
-    unsafe fn shuffle<T: DeviceCopyable + AnyBits>(self, value: T, lane: usize) -> T {
-        // SAFETY: by the contract of this function.
-        unsafe { self.members.shuffle(value, self.base.wrapping_add(lane)) }
-    }
-
-    /// The value and those before it in the sub-group.
-    ///
-    /// # Safety
-    /// See [`Members::shuffle`].
-    #[inline(always)]
-    unsafe fn scan<T, O, const W: usize>(self, value: T, operator: &O) -> T
-    where
-        T: DeviceCopyable + AnyBits,
-        O: Operator<T>,
-    {
-        // SAFETY: by the contract of this function.
-        unsafe { self.members.scan::<T, O, W>(value, self.lane as u32, self.n as u32, operator) }
-    }
-}
-
 impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>, const W: usize> SubGroups<'_, 'wg, 'cg, D, S, W> {
     /// How many sub-groups there are.
     #[inline(always)]
@@ -106,7 +67,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>, const W: usize> SubGroups<'_, '
         self.change(
             values,
             // SAFETY: as `change` says.
-            |value, place| unsafe { place.shuffle(place.scan::<T, O, W>(value, &operator), place.n - 1) },
+            |value, place| unsafe { place.reduce::<T, O, W>(value, place.n, &operator) },
             |values| {
                 let all = fold_block(values, &operator);
                 values.fill(all);
@@ -352,6 +313,10 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>, const W: usize> SubGroups<'_, '
         // SAFETY: as in `change`. Behind the second meeting, places are only read until the barrier.
         unsafe {
             if builtin::has_shuffles() && W <= BLOCK {
+                if wanted == Wanted::Total {
+                    let total = place.reduce::<T, O, W>(own, n, operator);
+                    return Scanned { own, before: None, total };
+                }
                 let own = place.members.scan::<T, O, W>(own, lane as u32, n as u32, operator);
                 let mut before = None;
                 if wanted == Wanted::Exclusive {
@@ -483,10 +448,6 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>, const W: usize> SubGroups<'_, '
     /// Where the calling work-item is. For device code.
     #[inline(always)]
     fn place(&self) -> Place {
-        let (linear, items) = (self.group.local_linear_id(), self.group.items());
-        let first = linear - linear % W;
-        let n = items.wrapping_sub(first).min(W);
-        let members = Members::of_block(items, linear / BLOCK);
-        Place { members, base: first % BLOCK, first, lane: linear % W, n }
+        Place::of::<W>(self.group.local_linear_id(), self.group.items())
     }
 }

@@ -1,7 +1,7 @@
 //! Kernels over groups, whose barriers and shuffles must be in the final code as often as the source has them.
 
 use oxisycl::group::{Fixed1, Local, Private};
-use oxisycl::operator::Sum;
+use oxisycl::operator::{BitAnd, BitOr, BitXor, Max, Min, Sum};
 use oxisycl::prelude::*;
 
 const ITEMS: usize = 64;
@@ -24,6 +24,7 @@ fn main() -> oxisycl::Result {
     broadcasts_of_sub_groups(&queue, &numbers)?;
     shuffles_of_sub_groups(&queue, &numbers)?;
     shuffles_of_work_items(&queue, &numbers)?;
+    integers_of_sub_groups(&queue, &numbers)?;
     sort_of_a_tile(&queue, &numbers)?;
     chase_of_indices(&queue, &numbers)?;
     numbers.to_vec()?;
@@ -43,6 +44,30 @@ fn phases_in_a_loop(queue: &Queue, numbers: &Numbers, steps: u32) -> oxisycl::Re
                 });
             }
             group.for_each(&sum, move |item, sum| numbers.set(item.global(), *sum));
+        })
+    })
+}
+
+/// Each operation that newer processors have for all lanes at once, and one for 64 bits.
+fn integers_of_sub_groups(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_nd_range((256, Fixed1::<ITEMS>), (), move |mut item, ()| {
+            let own = numbers.get(item.global());
+            let mut group = item.group();
+            let mut all = group.sub_group::<32>();
+            let unsigned = [
+                all.reduce(own, Sum),
+                all.reduce(own, Min),
+                all.reduce(own, Max),
+                all.reduce(own, BitAnd),
+                all.reduce(own, BitOr),
+                all.reduce(own, BitXor),
+            ];
+            let signed = [all.reduce(own as i32, Min), all.reduce(own as i32, Max)];
+            let wide = all.reduce(u64::from(own), Sum);
+            let sum = unsigned.into_iter().chain(signed.map(|n| n as u32)).fold(wide as u32, u32::wrapping_add);
+            numbers.set(item.global(), sum);
         })
     })
 }

@@ -69,7 +69,7 @@ impl Target for Amdgcn {
     }
 
     fn builtins(&self) -> Bodies {
-        Bodies { family: Family::Amdgcn, text: include_str!("builtins.ll") }
+        Bodies { family: Family::Amdgcn, text: include_str!("builtins.ll"), has_reductions: false }
     }
 
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {

@@ -124,6 +124,52 @@ define i32 @oxisycl.ballot_among(i32 %members, i1 %holds) convergent {
   ret i32 %result
 }
 
+declare i32 @llvm.nvvm.redux.sync.add(i32, i32)
+declare i32 @llvm.nvvm.redux.sync.umin(i32, i32)
+declare i32 @llvm.nvvm.redux.sync.umax(i32, i32)
+declare i32 @llvm.nvvm.redux.sync.min(i32, i32)
+declare i32 @llvm.nvvm.redux.sync.max(i32, i32)
+declare i32 @llvm.nvvm.redux.sync.and(i32, i32)
+declare i32 @llvm.nvvm.redux.sync.or(i32, i32)
+declare i32 @llvm.nvvm.redux.sync.xor(i32, i32)
+
+; In the order of `operator::AtOnce`. The operation is a constant.
+define i32 @oxisycl.reduce_among_u32(i32 %members, i32 %value, i32 %operation) convergent {
+  switch i32 %operation, label %add [
+    i32 1, label %umin
+    i32 2, label %umax
+    i32 3, label %min
+    i32 4, label %max
+    i32 5, label %and
+    i32 6, label %or
+    i32 7, label %xor
+  ]
+add:
+  %add_of_all = call i32 @llvm.nvvm.redux.sync.add(i32 %value, i32 %members)
+  ret i32 %add_of_all
+umin:
+  %umin_of_all = call i32 @llvm.nvvm.redux.sync.umin(i32 %value, i32 %members)
+  ret i32 %umin_of_all
+umax:
+  %umax_of_all = call i32 @llvm.nvvm.redux.sync.umax(i32 %value, i32 %members)
+  ret i32 %umax_of_all
+min:
+  %min_of_all = call i32 @llvm.nvvm.redux.sync.min(i32 %value, i32 %members)
+  ret i32 %min_of_all
+max:
+  %max_of_all = call i32 @llvm.nvvm.redux.sync.max(i32 %value, i32 %members)
+  ret i32 %max_of_all
+and:
+  %and_of_all = call i32 @llvm.nvvm.redux.sync.and(i32 %value, i32 %members)
+  ret i32 %and_of_all
+or:
+  %or_of_all = call i32 @llvm.nvvm.redux.sync.or(i32 %value, i32 %members)
+  ret i32 %or_of_all
+xor:
+  %xor_of_all = call i32 @llvm.nvvm.redux.sync.xor(i32 %value, i32 %members)
+  ret i32 %xor_of_all
+}
+
 define void @oxisycl.end_work_item() noreturn {
   call void @llvm.nvvm.exit()
   unreachable

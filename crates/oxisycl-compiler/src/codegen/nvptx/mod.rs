@@ -14,6 +14,8 @@ use crate::toolchain::Toolchain;
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
 /// The oldest compute capability, times ten, with independent thread scheduling and with kernel parameters that need no copy.
 const OLDEST: u32 = 70;
+/// The oldest one that combines integers of a warp's lanes in one instruction.
+const OLDEST_WITH_REDUCTIONS: u32 = 80;
 /// Calling convention `ptx_kernel`.
 const KERNEL_CONVENTION: u32 = 71;
 const SHARED: u32 = 3;
@@ -62,7 +64,11 @@ impl Target for Nvptx {
     }
 
     fn builtins(&self) -> Bodies {
-        Bodies { family: Family::Nvptx, text: include_str!("builtins.ll") }
+        Bodies {
+            family: Family::Nvptx,
+            text: include_str!("builtins.ll"),
+            has_reductions: self.sm >= OLDEST_WITH_REDUCTIONS,
+        }
     }
 
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {

@@ -53,7 +53,7 @@ impl Target for SpirV {
     }
 
     fn builtins(&self) -> Bodies {
-        Bodies { family: Family::SpirV, text: include_str!("builtins.ll") }
+        Bodies { family: Family::SpirV, text: include_str!("builtins.ll"), has_reductions: false }
     }
 
     fn add_kernel<'c>(&self, module: &Module<'c>, kernel: &Kernel) -> Result<Value<'c>, CompileError> {
