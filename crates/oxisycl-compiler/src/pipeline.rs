@@ -17,8 +17,8 @@ use crate::options::FloatPolicy;
 use crate::passes::{
     address_spaces, arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks,
     counters, cpu_features, early_exits, early_return, fast_math, float_atomics, float_policy, formatting_depth,
-    frames, group_calls, idle_barriers, int128, libcalls, native, native_code, negations, panics, private_atomics,
-    private_memory, recursion, specialization, strip_host_abi, thread_coarsening, unrolling, x86,
+    frames, group_calls, idle_barriers, int128, libcalls, native, native_code, negations, overlap, panics,
+    private_atomics, private_memory, recursion, specialization, strip_host_abi, thread_coarsening, unrolling, x86,
 };
 use crate::unit::Unit;
 use crate::{kernel, llvm};
@@ -210,6 +210,11 @@ pub(crate) const PASSES: &[Pass] = &[
     }),
     // Once calls are inlined, so that the size of a loop is known.
     Pass::new("unroll-marked", Optimise, |unit| unrolling::mark_loops(&unit.module)).on(&[Nvptx]),
+    Pass::new("overlap", Optimise, |unit| {
+        unit.function.into_iter().for_each(|kernel| overlap::overlap_rounds(&unit.module, kernel));
+    })
+    .on(&[Nvptx])
+    .when(|unit| is_linked_once(unit) && unit.kernel.as_ref().is_some_and(|kernel| kernel.group != [0; 3])),
     Pass::fallible("llvm-optimise", Optimise, |unit| {
         unit.run_llvm(&format!("{},{DROP_UNUSED}", unit.target.optimisation()))
     })

@@ -17,7 +17,7 @@ const MOST_SUMS: usize = 128;
 pub(crate) fn compare_lower_halves(module: &Module<'_>) {
     let narrow = Type::int(module.context(), 32);
     for latch in module.functions().into_iter().flat_map(Value::blocks) {
-        let Some((comparison, limit)) = counted_end(latch) else { continue };
+        let Some(Counted { comparison, limit, .. }) = counted_end(latch) else { continue };
         let builder = Builder::before(module.context(), comparison);
         let counter = builder.narrow(comparison.operand(0), narrow);
         let result = builder.compare(comparison.predicate(), counter, narrow.constant(limit.into()));
@@ -26,8 +26,21 @@ pub(crate) fn compare_lower_halves(module: &Module<'_>) {
     }
 }
 
-/// The comparison that decides whether a loop goes on after `latch`, with the number that the counter ends at. The counter has no upper half.
-fn counted_end(latch: Block<'_>) -> Option<(Value<'_>, u32)> {
+/// How often a loop that ends in `latch` executes it before it ends there, if that is constant.
+pub(super) fn n_rounds(latch: Block<'_>) -> Option<u64> {
+    counted_end(latch).map(|counted| counted.n_rounds)
+}
+
+/// The end of a loop with a constant number of rounds, whose counter never has an upper half.
+struct Counted<'c> {
+    comparison: Value<'c>,
+    /// What the counter is compared with.
+    limit: u32,
+    n_rounds: u64,
+}
+
+/// The end of such a loop, if `latch` decides whether it goes on.
+fn counted_end(latch: Block<'_>) -> Option<Counted<'_>> {
     let end = latch.end();
     let &[yes, no] = latch.successors().as_slice() else { return None };
     if !end.is(Opcode::BRANCH) || yes == no {
@@ -69,7 +82,7 @@ fn counted_end(latch: Block<'_>) -> Option<(Value<'_>, u32)> {
     // lead there, and never past it.
     let distance = i64::from(limit) - i64::from(first);
     let steps = if distance == 0 { 0 } else { distance.checked_div(step)? };
-    (steps >= 0 && steps * step == distance).then_some((comparison, limit))
+    (steps >= 0 && steps * step == distance).then(|| Counted { comparison, limit, n_rounds: steps.unsigned_abs() + 1 })
 }
 
 /// The number that a value adds constants to, and the sum of the constants.
@@ -166,6 +179,34 @@ mod tests {
         assert!(!is_narrow(&two));
         let other = counted("0", "8", "eq i64 %next, 4096").replace("%next, %h ]", "4, %h ]");
         assert!(!is_narrow(&other));
+    }
+
+    #[test]
+    fn rounds_are_counted_as_a_processor_would_count_them() {
+        const MOST: u64 = 64;
+        const EDGE: u64 = 1 << 32;
+        let numbers = [0, 1, 6, 17, 30, EDGE - 31, EDGE - 18, EDGE - 7, EDGE - 1, EDGE, EDGE + 11];
+        let (context, mut n_found) = (context(), 0);
+        for (start, limit) in numbers.iter().flat_map(|start| numbers.map(|limit| (*start, limit))) {
+            for (step, compared) in [1, -1, 3, -5].into_iter().flat_map(|step: i64| [(step, "next"), (step, "i")]) {
+                let text = counted(&start.to_string(), &step.to_string(), &format!("eq i64 %{compared}, {limit}"));
+                let module = module(&context, &text);
+                let latch = module.function("k").expect("the kernel").blocks()[1];
+                let Some(n_rounds) = n_rounds(latch) else { continue };
+                // What is compared in each round, as far as it is followed.
+                let first = if compared == "next" { start.wrapping_add_signed(2 * step) } else { start };
+                let all = (0..MOST).map(|round| first.wrapping_add_signed(2 * step * round as i64));
+                let until: Vec<u64> = all.take_while(|number| *number != limit).collect();
+                assert!(until.iter().all(|number| *number < EDGE), "{text}");
+                if (until.len() as u64) < MOST {
+                    assert_eq!(until.len() as u64 + 1, n_rounds, "{text}");
+                    n_found += 1;
+                } else {
+                    assert!(n_rounds > MOST, "{text}");
+                }
+            }
+        }
+        assert!(n_found > 20, "{n_found}");
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub(crate) mod libcalls;
 pub(crate) mod native;
 pub(crate) mod native_code;
 pub(crate) mod negations;
+pub(crate) mod overlap;
 pub(crate) mod panic_names;
 pub(crate) mod panics;
 pub(crate) mod private_atomics;

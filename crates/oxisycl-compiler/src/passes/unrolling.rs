@@ -14,9 +14,9 @@ use crate::llvm::{Block, Module, Value};
 /// The mark of a loop, with its unroll factor.
 const UNROLL_LOOP: &str = "oxisycl.unroll_loop";
 /// LLVM's metadata for an unroll factor.
-const COUNT: &str = "llvm.loop.unroll.count";
+pub(super) const COUNT: &str = "llvm.loop.unroll.count";
 /// The most instructions of an unrolled body. Larger ones need more registers than a thread has.
-const LARGEST_BODY: usize = 512;
+pub(super) const LARGEST_BODY: usize = 512;
 
 /// Replaces the marks by LLVM's metadata.
 pub(crate) fn mark_loops(module: &Module<'_>) {
@@ -40,7 +40,7 @@ fn divisor(of: usize, limit: usize) -> Option<usize> {
 }
 
 /// A natural loop.
-struct Loop<'c> {
+pub(super) struct Loop<'c> {
     blocks: FxHashSet<Block<'c>>,
     /// The branches back to the header.
     ends: Vec<Value<'c>>,
@@ -49,16 +49,32 @@ struct Loop<'c> {
 impl<'c> Loop<'c> {
     /// The innermost loop around a block, if no other is within it.
     fn around(block: Block<'c>) -> Option<Self> {
-        let loops = loops(&block.end().function().blocks());
-        let innermost = loops.iter().filter(|found| found.blocks.contains(&block)).min_by_key(|l| l.blocks.len())?;
-        let is_within =
-            |other: &&Self| other.blocks.len() < innermost.blocks.len() && other.blocks.is_subset(&innermost.blocks);
-        let has_other = loops.iter().any(|other| is_within(&other));
-        (!has_other).then(|| Self { blocks: innermost.blocks.clone(), ends: innermost.ends.clone() })
+        Self::innermost(&block.end().function().blocks()).into_iter().find(|found| found.blocks.contains(&block))
+    }
+
+    /// The loops of a function that no other is within.
+    pub(super) fn innermost(blocks: &[Block<'c>]) -> Vec<Self> {
+        let loops = loops(blocks);
+        let is_within = |inner: &Self, outer: &Self| {
+            inner.blocks.len() < outer.blocks.len() && inner.blocks.is_subset(&outer.blocks)
+        };
+        let has_other: Vec<bool> =
+            loops.iter().map(|outer| loops.iter().any(|inner| is_within(inner, outer))).collect();
+        loops.into_iter().zip(has_other).filter_map(|(found, has_other)| (!has_other).then_some(found)).collect()
+    }
+
+    /// The branch back to the header, if there is one.
+    pub(super) fn end(&self) -> Option<Value<'c>> {
+        if let &[end] = self.ends.as_slice() { Some(end) } else { None }
+    }
+
+    /// The loop's instructions, in no order.
+    pub(super) fn instructions(&self) -> impl Iterator<Item = Value<'c>> {
+        self.blocks.iter().flat_map(|block| block.instructions())
     }
 
     fn n_instructions(&self) -> usize {
-        self.blocks.iter().map(|block| block.instructions().len()).sum()
+        self.instructions().count()
     }
 }
 
