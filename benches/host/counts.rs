@@ -1,4 +1,4 @@
-//! How often each byte occurs: every work-item adds to the bins of all, or counts a chunk of its own first.
+//! How often each byte occurs. Every work-item adds to the bins of all, or counts a chunk of its own first, or groups have bins.
 
 use std::error::Error;
 
@@ -9,6 +9,10 @@ use crate::Setting;
 use crate::case::Case;
 use crate::protocol::Measured;
 
+#[path = "../../examples/16_histogram.rs"]
+#[expect(dead_code, reason = "its `main` is the example's")]
+mod example;
+
 const BAR: f64 = 0.7;
 const BINS: usize = 256;
 /// Bytes that a work-item counts alone.
@@ -16,7 +20,8 @@ const CHUNK: usize = 1024;
 
 pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dyn Error>> {
     histogram(setting, results, "plain.histogram", with_shared_bins)?;
-    histogram(setting, results, "plain.histogram.own", with_own_bins)
+    histogram(setting, results, "plain.histogram.own", with_own_bins)?;
+    histogram(setting, results, "plain.histogram.groups", example::count)
 }
 
 fn with_shared_bins(queue: &Queue, text: &Buffer<u8, 1>, bins: &Buffer<u32, 1>) -> oxisycl::Result<Event> {

@@ -103,7 +103,7 @@ const SUITES: &[Suite] = &[
 const FEWEST: &[(&str, &str, usize)] = &[
     ("bench", "gpu", 16),
     ("bench", "groups", 5),
-    ("bench", "host", 13),
+    ("bench", "host", 14),
     ("bench", "opencl", 10),
     // Another one lets other threads run while it spins, which only the host has.
     ("bench", "runtime", 20),

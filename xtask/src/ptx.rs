@@ -25,12 +25,12 @@ const FEWEST: &[(&str, usize)] = &[
     ("test math", 330),
     ("bench gpu", 16),
     ("bench groups", 5),
-    ("bench host", 13),
+    ("bench host", 14),
     ("bench runtime", 20),
     ("example tour", 7),
 ];
 /// The fewest kernels of all programs.
-const FEWEST_OF_ALL: usize = 1254;
+const FEWEST_OF_ALL: usize = 1255;
 
 /// Programs, a part of the name of a kernel of theirs that has no code, and a part of the reason for that.
 const REFUSED: &[(&str, &str, &str)] = &[
