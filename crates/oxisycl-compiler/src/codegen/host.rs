@@ -47,7 +47,7 @@ impl Target for Host {
     }
 
     fn builtins(&self) -> Bodies {
-        Bodies { family: Family::Host, text: "" }
+        Bodies { family: Family::Host, text: "", has_reductions: false }
     }
 
     fn native_level(&self) -> Option<HostLevel> {
