@@ -13,6 +13,7 @@ const PIPELINE: &str = include_str!("../../../oxisycl-compiler/src/pipeline.rs")
 const ELSEWHERE: &[&str] = &[
     "amdgcn-atomics",
     "drop-recorder",
+    "drop-statics",
     "early-return",
     "expand-instructions",
     "fast-math",
@@ -24,7 +25,9 @@ const ELSEWHERE: &[&str] = &[
     "inline-library",
     "inline-panics",
     "inline-program",
+    "native-code",
     "next-positions",
+    "overlap",
     "panic-outlining",
     "private-integers",
     "private-memory",

@@ -69,7 +69,7 @@ fn places() -> Vec<f64> {
     ]
 }
 
-/// Those, and angles that are near multiples of a quarter turn.
+/// The places, and angles that are near multiples of a quarter turn.
 fn angles() -> Vec<f64> {
     let mut places = places();
     // Multiples of a quarter turn, small and large, and numbers between integers.
