@@ -1,9 +1,9 @@
 ; The entry of a kernel over a range, as rustc writes it: a fused product for each item, a bounds check that unwinds through a guard, a
 ; table, a function of the program and one of C.
 target triple = "x86_64-unknown-linux-gnu"
-@file = private constant [12 x i8] c"src/main.rs\00"
-@place = private constant <{ ptr, [16 x i8] }> <{ ptr @file, [16 x i8] c"\0B\00\00\00\00\00\00\00\11\00\00\00\0D\00\00\00" }>
-@_RNvCs1234_3app5TABLE = constant [4 x float] [float 1.0, float 2.0, float 3.0, float 4.0], align 4
+@file = private unnamed_addr constant [12 x i8] c"src/main.rs\00"
+@place = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @file, [16 x i8] c"\0B\00\00\00\00\00\00\00\11\00\00\00\0D\00\00\00" }>
+@alloc_1234 = private unnamed_addr constant [4 x float] [float 1.0, float 2.0, float 3.0, float 4.0], align 4
 
 declare i32 @rust_eh_personality(i32, i32, i64, ptr, ptr)
 declare void @_RNvNtCs1234_4core9panicking18panic_bounds_check(i64, i64, ptr) noreturn #0
@@ -12,7 +12,7 @@ declare void @foreign(ptr)
 
 define float @_RNvCs1234_3app5scale(float %v, i64 %i) #0 {
   %k = and i64 %i, 3
-  %slot = getelementptr inbounds float, ptr @_RNvCs1234_3app5TABLE, i64 %k
+  %slot = getelementptr inbounds float, ptr @alloc_1234, i64 %k
   %factor = load float, ptr %slot
   %r = call float @llvm.fma.f32(float %v, float %factor, float 0.5)
   ret float %r

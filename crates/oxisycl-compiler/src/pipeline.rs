@@ -170,7 +170,7 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("inline-cold", Optimise, |unit| strip_host_abi::inline_cold(&unit.module)),
     Pass::fallible("arena", Optimise, |unit| {
         let refusal = arena::provide(&unit.module, unit.function)?;
-        unit.refused_at_group_scope = unit.refused_at_group_scope.take().or(refusal);
+        unit.allocates_at_group_scope = unit.allocates_at_group_scope.take().or(refusal);
         Ok(())
     }),
     Pass::new("cpu-feature-caches", Optimise, |unit| cpu_features::forget(&unit.module, &unit.caches)),
@@ -204,8 +204,7 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("inline-library", Optimise, inline_everything).when(|unit| unit.target.inlines_everything()),
     // Once the library is no longer apart.
     Pass::fallible("group-calls", Optimise, |unit| {
-        let refusal = group_calls::inline(&unit.module, unit.function)?;
-        unit.refused_at_group_scope = unit.refused_at_group_scope.take().or(refusal);
+        unit.calls_at_group_scope = group_calls::inline(&unit.module, unit.function)?;
         Ok(())
     }),
     // Once calls are inlined, so that the size of a loop is known.

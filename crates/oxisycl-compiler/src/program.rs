@@ -293,8 +293,9 @@ impl<'c, 'a> Program<'c, 'a> {
             }
         }
         if findings.unsupported.is_none() && matches!(kernel.form, Form::Group(_)) {
-            let earlier = unit.refused_at_group_scope.take();
-            let unproved = unit.unproved.take().or_else(|| group_scope::refusal(function, earlier));
+            let [allocates, calls] =
+                [&mut unit.allocates_at_group_scope, &mut unit.calls_at_group_scope].map(Option::take);
+            let unproved = unit.unproved.take().or(allocates).or_else(|| group_scope::refusal(function, calls));
             findings.unsupported = unproved.map(|reason| kernel.with_place(&reason));
         }
         match findings.unsupported.take() {
@@ -314,8 +315,7 @@ impl<'c, 'a> Program<'c, 'a> {
     /// Decides whether optimised native code can be linked into the program.
     fn decide_native(&self) -> Decision {
         let Self { unit: Unit { module, calls, .. }, kernel, searches, .. } = self;
-        let captures_addresses = !kernel.refused_captures.is_empty();
-        match exports::refusal(module, &kernel.entry, calls, &searches.unknown, captures_addresses) {
+        match exports::refusal(module, &kernel.entry, calls, &searches.unknown) {
             Some(reason) => Decision::IsRefused(kernel.unsupported(reason)),
             None => {
                 let findings = legality::Findings { may_panic: true, may_print: true, ..legality::Findings::default() };

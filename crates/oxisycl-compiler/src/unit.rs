@@ -42,8 +42,10 @@ pub(crate) struct Unit<'c, 'a> {
     pub(crate) bytes_of_element: u32,
     /// The reason why the kernel is refused, if not all work-items of a group reach a place that the library marked.
     pub(crate) unproved: Option<String>,
-    /// The reason why a kernel over groups is refused if work-items meet in it: what it allocates or calls at group scope.
-    pub(crate) refused_at_group_scope: Option<String>,
+    /// The reason why a kernel over groups is refused that allocates at group scope.
+    pub(crate) allocates_at_group_scope: Option<String>,
+    /// The reason why a kernel over groups is refused if work-items meet in it: what it calls at group scope.
+    pub(crate) calls_at_group_scope: Option<String>,
     /// How often code was linked into the module.
     pub(crate) round: u32,
 }
@@ -67,7 +69,8 @@ impl<'c, 'a> Unit<'c, 'a> {
             is_paired: false,
             bytes_of_element: 0,
             unproved: None,
-            refused_at_group_scope: None,
+            allocates_at_group_scope: None,
+            calls_at_group_scope: None,
             round: 0,
         }
     }

@@ -69,9 +69,9 @@ pub(crate) fn out_of_bounds<const D: usize, const E: usize>(index: [usize; D], r
 #[inline(always)]
 fn padded<const D: usize>(index: [usize; D]) -> [usize; 3] {
     const { assert!(D >= 1 && D <= 3, "an index has 1, 2 or 3 dimensions") };
-    let mut all = [0; 3];
-    all[..D].copy_from_slice(&index);
-    all
+    // Without slices, whose own panics would be linked with each kernel.
+    let at = |d: usize| index.get(d).copied().unwrap_or(0);
+    [at(0), at(1), at(2)]
 }
 
 /// Row-major position of `index` in memory whose extents are `pitch`.

@@ -15,6 +15,9 @@ use crate::files::write_atomically;
 /// What the text of a target begins with whose images are native code.
 pub(super) const PREFIX: &str = "host:";
 
+/// The one triple that native code is for.
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+
 /// The crates of OxiSYCL that kernels call, and some of whose functions use statics. Their native code calls these functions.
 const OURS: [&str; 3] = ["oxisycl", "oxisycl_device", "oxisycl_runtime"];
 
@@ -28,8 +31,18 @@ pub(super) fn obstacle(invocation: &Invocation, host: &str) -> Option<String> {
     if invocation.codegen("instrument-coverage").is_some_and(|value| !["no", "n", "off"].contains(&value)) {
         return Some("it would not be counted in the coverage".to_owned());
     }
-    let triple = invocation.values("--target").next_back().filter(|triple| *triple != host)?;
-    Some(format!("the program is for {triple}, and it can only be made for {host}"))
+    if invocation.values("-Z").any(|value| value.starts_with("sanitizer")) {
+        return Some("a sanitizer would not see what it does".to_owned());
+    }
+    if invocation.codegen("profile-generate").is_some() {
+        return Some("it would not be counted in the profile".to_owned());
+    }
+    if let Some(model) = invocation.codegen("code-model") {
+        return Some(format!("its addresses are not for the code model {model}"));
+    }
+    let triple = invocation.values("--target").next_back().unwrap_or(host);
+    (triple != host || host != TRIPLE)
+        .then(|| format!("the program is for {triple}, and it can only be made for and on {TRIPLE}"))
 }
 
 /// The archive of a crate with the host's code, if it is one of [`OURS`].
@@ -73,7 +86,13 @@ mod tests {
 
     #[test]
     fn native_code_needs_a_link_that_finds_its_names() {
-        let host = "x86_64-unknown-linux-gnu";
+        let found = |line: &str, host: &str| {
+            let line = format!("--crate-name a --crate-type bin {line}");
+            let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            obstacle(&Invocation::parse(&arguments).unwrap(), host)
+        };
+        let other = "x86_64-unknown-linux-musl";
+        assert!(found("", other).unwrap().contains(other));
         for (line, expected) in [
             ("", None),
             ("-C opt-level=3 -C lto=off --target x86_64-unknown-linux-gnu", None),
@@ -81,11 +100,12 @@ mod tests {
             ("-C lto=thin", Some("link-time optimisation")),
             ("-Clinker-plugin-lto", Some("link-time optimisation")),
             ("-C instrument-coverage", Some("coverage")),
+            ("-Zsanitizer=thread", Some("sanitizer")),
+            ("-C profile-generate", Some("profile")),
+            ("-C code-model=large", Some("code model large")),
             ("--target aarch64-unknown-linux-gnu", Some("for aarch64-unknown-linux-gnu")),
         ] {
-            let line = format!("--crate-name a --crate-type bin {line}");
-            let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-            let found = obstacle(&Invocation::parse(&arguments).unwrap(), host);
+            let found = found(line, TRIPLE);
             match (expected, &found) {
                 (None, None) => {}
                 (Some(part), Some(reason)) if reason.contains(part) => {}

@@ -115,8 +115,8 @@ fn an_unfinished_launch_has_a_bounded_cost() {
 
 fn leave_unfinished() {
     for batching in [Batching::On, Batching::Always, Batching::Off] {
-        // Measured: at most 589 and, with the memory of graphs, 1143.
-        for (name, limit) in [("empty", 660), ("failing", 660 + size_of::<PanicRecord>())] {
+        // With the node, and with the record of one that may panic: 1536.
+        for (name, limit) in [("empty", 664), ("failing", 664 + size_of::<PanicRecord>())] {
             let cost = Launches::new(name, batching).cost_of_unfinished();
             assert!(cost <= limit, "{cost} bytes for an unfinished launch of {name}, {batching:?}");
         }

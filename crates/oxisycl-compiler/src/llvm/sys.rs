@@ -112,6 +112,7 @@ functions! {
     LLVMSetInitializer(*mut Value, *mut Value);
     LLVMIsGlobalConstant(*mut Value) -> Bool;
     LLVMIsThreadLocal(*mut Value) -> Bool;
+    LLVMGetUnnamedAddress(*mut Value) -> c_int;
     LLVMGetFirstGlobalAlias(*mut Module) -> *mut Value;
     LLVMGetNextGlobalAlias(*mut Value) -> *mut Value;
     LLVMAliasGetAliasee(*mut Value) -> *mut Value;

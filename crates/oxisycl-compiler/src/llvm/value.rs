@@ -245,6 +245,16 @@ impl<'c> Value<'c> {
         unsafe { (ll().LLVMSetGlobalConstant)(self.raw(), 1) }
     }
 
+    /// Marks a global as one whose content LLVM does not know.
+    pub(crate) fn make_variable(self) {
+        unsafe { (ll().LLVMSetGlobalConstant)(self.raw(), 0) }
+    }
+
+    /// Whether nothing relies on the address of a global: there may be several copies of it.
+    pub(crate) fn is_unnamed(self) -> bool {
+        unsafe { (ll().LLVMGetUnnamedAddress)(self.raw()) != 0 }
+    }
+
     pub(crate) fn is_thread_local(self) -> bool {
         unsafe { (ll().LLVMIsThreadLocal)(self.raw()) != 0 }
     }

@@ -271,6 +271,7 @@ mod tests {
             declare void @llvm.nvvm.barrier.cta.sync.all(i32) convergent
             declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32) convergent
             declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1) convergent
+            declare i32 @llvm.nvvm.redux.sync.add(i32, i32) convergent
             declare void @oxisycl.spirv.barrier() convergent
             declare void @{end}() noreturn
             declare i1 @differs()
@@ -343,7 +344,11 @@ mod tests {
 
     #[test]
     fn exchanges_ask_for_the_dead_before_loops_that_a_lane_s_value_ends() {
-        for exchange in ["shfl.sync.idx.i32(i32 -1, i32 1, i32 3, i32 31", "vote.ballot.sync(i32 -1, i1 true"] {
+        for exchange in [
+            "shfl.sync.idx.i32(i32 -1, i32 1, i32 3, i32 31",
+            "vote.ballot.sync(i32 -1, i1 true",
+            "redux.sync.add(i32 1, i32 -1",
+        ] {
             let kernel = lowered_exchange(exchange, "%step");
             // The word is cleared behind a barrier at the start, noted by the panic, and read behind the exchange.
             assert_eq!(count(&kernel, "barrier.cta.sync.all"), 1, "{kernel}");

@@ -2,7 +2,7 @@
 //!
 //! What cannot be inlined calls itself, or is called by its address. Its result cannot depend on an address if it gets numbers alone, gives none
 //! but numbers, and has no variable in memory. Other such calls make the kernel unsupported. Calls of phases stay: they give nothing to group scope.
-//! Calls that never return stay, too.
+//! Calls that never return stay, too, if they lead to no phase.
 
 use rustc_hash::FxHashSet;
 
@@ -19,17 +19,11 @@ use crate::llvm::{Attribute, Module, Opcode, PassTuning, TypeKind, Value, ValueK
 pub(crate) fn inline<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) -> Result<Option<String>, CompileError> {
     let Some(kernel) = kernel.filter(|_| scopes::has_marks(module)) else { return Ok(None) };
     let always = Attribute::plain(module.context(), "alwaysinline", 0);
-    loop {
-        let (inlined, left): (Vec<_>, Vec<_>) = calls(kernel).into_iter().partition(|call| may_be_inlined(*call));
+    // A chain of calls that lead to no caller is no longer than the list of functions.
+    for _ in module.functions() {
+        let inlined: Vec<_> = calls(kernel).into_iter().filter(|call| may_be_inlined(*call)).collect();
         if inlined.is_empty() {
-            let refused = left.into_iter().find(|call| !is_of_numbers(*call));
-            return Ok(refused.map(|call| {
-                format!(
-                    "it calls at group scope{} a function that calls itself or is called by its address, and uses addresses of variables, \
-                     which differ between the work-items of a group",
-                    at(call)
-                )
-            }));
+            break;
         }
         for call in inlined {
             call.remove_site_attribute(Attribute::FUNCTION, "noinline");
@@ -37,6 +31,14 @@ pub(crate) fn inline<'c>(module: &Module<'c>, kernel: Option<Value<'c>>) -> Resu
         }
         module.run(INLINE_BODIES, None, &PassTuning::DEVICE)?;
     }
+    let refused = calls(kernel).into_iter().find(|call| !is_of_numbers(*call));
+    Ok(refused.map(|call| {
+        format!(
+            "it calls at group scope{} a function that calls itself or is called by its address, and uses addresses of variables, \
+             which differ between the work-items of a group",
+            at(call)
+        )
+    }))
 }
 
 /// The calls at group scope of functions that are defined, or unknown.
@@ -48,9 +50,15 @@ fn calls<'c>(kernel: Value<'c>) -> Vec<Value<'c>> {
                 [DEVICE_LIBRARY, builtin_table::PREFIX].iter().any(|prefix| callee.name().starts_with(prefix));
             callee.kind() == ValueKind::Function && (callee.is_declaration() || is_ours)
         });
-        call.is(Opcode::CALL) && !is_known && !call.block().end().is(Opcode::UNREACHABLE)
+        call.is(Opcode::CALL) && !is_known && (!call.block().end().is(Opcode::UNREACHABLE) || may_reach_phase(*call))
     };
     kernel.instructions().into_iter().filter(|call| is_other(call) && scopes.is_group_scope(*call)).collect()
+}
+
+/// Whether phases may begin in what a call leads to. They do in no function that is called by its address: such a call at group scope is refused.
+fn may_reach_phase(call: Value<'_>) -> bool {
+    let callee = call.callee().filter(|callee| callee.kind() == ValueKind::Function);
+    callee.is_none_or(|callee| reached_by(callee).into_iter().any(scopes::is_mark))
 }
 
 /// Whether the called function is known, and does not reach itself.
@@ -111,6 +119,9 @@ mod tests {
             declare void @fail() noreturn
             define internal i64 @number(ptr %p) noinline {{ %a = ptrtoint ptr %p to i64 ret i64 %a }}
             define internal i64 @through(ptr %p) noinline {{ %a = call i64 @number(ptr %p) ret i64 %a }}
+            define internal i64 @phase(ptr %p) noinline {{
+                %a = ptrtoint ptr %p to i64 call void @oxisycl.begin_phase() call void @oxisycl.begin_group_scope() ret i64 %a
+            }}
             define internal i64 @deep(ptr %p, i64 %n) {{
                 %c = icmp eq i64 %n, 0 br i1 %c, label %end, label %again
                 again: %m = sub i64 %n, 1 %r = call i64 @deep(ptr %p, i64 %m) ret i64 %r
@@ -183,5 +194,9 @@ mod tests {
         let end = "%r = add i64 %n, 0 %c = icmp eq i64 %n, 1 br i1 %c, label %b, label %d
             b: %x = call i64 @deep(ptr %v, i64 %n) call void @fail() unreachable d:";
         assert_eq!(inlined(end).0, None);
+        // One with a phase is inlined, and one that is not known is refused.
+        let (refusal, code) = inlined(&end.replace("@deep(ptr %v, i64 %n)", "@phase(ptr %v)"));
+        assert!(refusal.is_none() && code.contains("ptrtoint") && !code.contains("@phase"), "{code}");
+        assert!(inlined(&end.replace("@deep(ptr %v, i64 %n)", "%f(i64 %n)")).0.is_some());
     }
 }

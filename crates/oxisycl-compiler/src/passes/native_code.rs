@@ -1,7 +1,8 @@
 //! Prepares code that is linked into the program a second time, for a level of the host's processors.
 //!
-//! Functions and constants are copies, which no other code sees. Statics that change are not copied: they stay names, so that LLVM assumes
-//! nothing about their content. [`exports`](crate::analyses::exports) refuses kernels that still refer to one after optimisation.
+//! Functions and unnamed constants are copies, which no other code sees. Statics are not copied, since each exists once in a program: they stay
+//! names, of whose content LLVM knows nothing. Else it would read what they point to, and compare their addresses with each other.
+//! [`exports`](crate::analyses::exports) refuses kernels that still refer to one after optimisation.
 
 use oxisycl_image::HostLevel;
 
@@ -46,7 +47,12 @@ pub(crate) fn set_level(module: &Module<'_>, level: HostLevel, is_entry: &dyn Fn
     for global in module.globals() {
         if global.initializer().is_some() && !global.name().starts_with("llvm.") {
             global.clear_placement();
-            global.set_linkage(if is_copied(global) { Linkage::INTERNAL } else { Linkage::EXTERNAL });
+            if is_copied(global) {
+                global.set_linkage(Linkage::INTERNAL);
+            } else {
+                global.make_variable();
+                global.set_linkage(Linkage::EXTERNAL);
+            }
         }
     }
 }
@@ -73,8 +79,9 @@ pub(crate) fn drop_statics(module: &Module<'_>) {
     own.for_each(|global| global.set_linkage(Linkage::INTERNAL));
 }
 
+/// Whether a global is a constant without a name in the program, such as a literal.
 fn is_copied(global: Value<'_>) -> bool {
-    global.is_constant_global() && !global.is_thread_local()
+    global.is_constant_global() && global.is_unnamed() && !global.is_thread_local()
 }
 
 /// The processor that the program's own code of an entry is for, if it may have features that the level lacks.

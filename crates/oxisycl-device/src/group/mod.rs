@@ -28,8 +28,8 @@
 //!
 //! - A phase borrows memory, so the borrow checker proves that no part is lent twice. What it lends to two work-items is disjoint, shared and not
 //!   written, or atomic ([`PhaseArguments`]).
-//! - Code at group scope has no way to the value of its own work-item, nor to atomic operations. Its inputs are the same for all work-items: an algorithm
-//!   gives all of them what one has computed. So all of them run the same phases.
+//! - Code at group scope has no way to the value of its own work-item, nor to atomic operations. Its inputs are the same for all work-items. An
+//!   algorithm gives all of them what one has computed, or what each computes of the same values. So all of them run the same phases.
 //! - A work-item that panics ends. The others would decide by values that lack its own, so an algorithm ends them, too.
 //! - The closure of a phase captures nothing of group scope by reference: it is `Copy`, `Send` and lives as long as the group.
 //! - Handles are branded by their group, so none of them outlives it or reaches another one.

@@ -293,6 +293,15 @@ fn refused_for_its_heap(queue: &Queue, numbers: &Buffer<u32, 1>) -> oxisycl::Res
         }
         group.for_each(&mut tile, |_, slot| *slot += 1);
     })?;
+    // Memory of group scope that phases share, also where no barrier is left between them.
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, Write);
+        cg.parallel_for_work_group(1, Fixed1::<SIZE>, (), move |mut group, ()| {
+            let cell: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
+            group.for_each((), move |_, ()| _ = cell.fetch_add(1, Ordering::Relaxed));
+            group.for_each((), move |item, ()| numbers.set(item.global(), cell.load(Ordering::Relaxed)));
+        })
+    })?;
     Ok(())
 }
 

@@ -12,7 +12,7 @@ const ITEMS: usize = 64;
 
 /// Exists once in the program.
 static COUNT: AtomicU32 = AtomicU32::new(0);
-static FACTORS: [f32; 4] = [0.1, 1.7, -2.3, 1e-3];
+const FACTORS: [f32; 4] = [0.1, 1.7, -2.3, 1e-3];
 
 thread_local! {
     static LAST: Cell<usize> = const { Cell::new(0) };

@@ -16,16 +16,16 @@ use crate::llvm::{Attribute, Opcode, TypeKind, Value};
 pub(crate) use addresses::DEVICE_LIBRARY;
 use addresses::{Addresses, Base, is_mask};
 
-/// The reason why no device can run a kernel over groups, because of its use of variables' addresses. `None` if there is none. `earlier` is
-/// one that was found while the marks of the library were there: of [`heap`], or of [`passes::group_calls`](crate::passes::group_calls).
-pub(crate) fn refusal(kernel: Value<'_>, earlier: Option<String>) -> Option<String> {
+/// The reason why no device can run a kernel over groups, because of its use of variables' addresses. `None` if there is none. `calls` is
+/// what [`passes::group_calls`](crate::passes::group_calls) found while the marks of the library were there.
+pub(crate) fn refusal(kernel: Value<'_>, calls: Option<String>) -> Option<String> {
     let instructions = kernel.instructions();
     // Where work-items do not meet, none depends on the way of another.
     if !instructions.iter().any(|instruction| meets_others(*instruction)) {
         return None;
     }
-    if earlier.is_some() {
-        return earlier;
+    if calls.is_some() {
+        return calls;
     }
     let addresses = Addresses::new(&instructions);
     let decides = instructions.into_iter().any(|instruction| match instruction.opcode() {

@@ -50,6 +50,11 @@ fn mark(instruction: Value<'_>) -> Option<bool> {
     }
 }
 
+/// Whether a function is one of the marks.
+pub(crate) fn is_mark(function: Value<'_>) -> bool {
+    [GROUP_SCOPE, PHASE].contains(&function.name())
+}
+
 /// Whether a module has a kernel with group scope.
 pub(crate) fn has_marks(module: &Module<'_>) -> bool {
     module.function(GROUP_SCOPE).is_some_and(Value::is_used)
