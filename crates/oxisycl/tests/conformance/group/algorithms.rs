@@ -1,7 +1,7 @@
 //! Algorithms over all work-items of a group: reductions, scans, votes and broadcasts.
 
 use oxisycl::group::{Fixed1, Fixed2, Local, Private};
-use oxisycl::operator::{And, BitAnd, BitOr, Identity, Max, Min, Operator, Or, Sum};
+use oxisycl::operator::{And, BitAnd, BitOr, BitXor, Identity, Max, Min, Operator, Or, Sum};
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
@@ -20,6 +20,7 @@ tests![
     values_of_f64,
     values_of_a_users_type,
     bits_are_combined,
+    words_are_combined_at_once,
     integers_are_true_or_false,
     operands_keep_their_order,
     groups_of_the_devices_largest_size,
@@ -170,6 +171,50 @@ fn bits_are_combined(env: &Env) {
     // The own operators are those with the operands exchanged.
     check(env, |i| !(1u64 << (i % 61)), BitAnd, |a: u64, b: u64| b & a, u128::from);
     check(env, |i| 1i16 << (i / 5 % 13), BitOr, |a: i16, b: i16| b | a, |x| x as u128);
+}
+
+/// Combines values over groups of each size and over their sub-groups, and holds the results against plain Rust.
+fn combined<T, O>(env: &Env, value: fn(u32) -> T, operator: O, plain: fn(T, T) -> T)
+where
+    T: DeviceCopyable + Default + PartialEq + std::fmt::Debug + bytemuck::AnyBitPattern,
+    O: Operator<T> + 'static,
+{
+    for size in sizes(env) {
+        let values: Vec<T> = (0..2 * size as u32).map(value).collect();
+        let input = Buffer::from_vec(values.clone()).unwrap();
+        let output = Buffer::from_vec(vec![[T::default(); 2]; values.len()]).unwrap();
+        let submitted = env.queue().submit(|cg| {
+            let (input, output) = (cg.access(&input, Read), cg.access(&output, Write));
+            cg.parallel_for_work_group(2, Range::new([size]), Private::new(T::default()), move |mut group, mut own| {
+                group.for_each(&mut own, move |item, own| *own = input.get(item.global()));
+                let all = group.reduce(&own, operator);
+                group.sub_groups::<32>().reduce(&mut own, operator);
+                group.for_each(&own, move |item, own| output.set(item.global(), [all, *own]));
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        let all = |values: &[T]| values.iter().copied().reduce(plain).unwrap();
+        let of_blocks = |group: &[T]| group.chunks(32).flat_map(|b| vec![[all(group), all(b)]; b.len()]).collect();
+        let expected: Vec<[T; 2]> = values.chunks(size).flat_map::<Vec<_>, _>(of_blocks).collect();
+        assert_eq!(output.to_vec().unwrap(), expected, "groups of {size} by {}", std::any::type_name::<O>());
+    }
+}
+
+/// Processors that combine the words of a sub-group by one instruction have others for signed words.
+fn words_are_combined_at_once(env: &Env) {
+    macro_rules! check {
+        ($($t:ty)*) => { $(
+            // Both signs in nearly every sub-group.
+            let mixed = |i: u32| i.wrapping_mul(0x9e37_79b1) as $t;
+            combined(env, mixed, Sum, <$t>::wrapping_add);
+            combined(env, mixed, Min, |a, b| if b < a { b } else { a });
+            combined(env, mixed, Max, |a, b| if b > a { b } else { a });
+            combined(env, mixed, BitXor, |a, b| a ^ b);
+            combined(env, |i| !(1 << (i % 29)), BitAnd, |a: $t, b| a & b);
+            combined(env, |i| 1 << (i % 29), BitOr, |a: $t, b| a | b);
+        )* };
+    }
+    check! { i32 u32 }
 }
 
 /// A value that is combined with no other stays what it is, so those of first work-items are not all 0 or 1.
