@@ -18,6 +18,8 @@ tests![
     both_arms_of_a_branch_may_have_phases,
     tiles_change_places_between_phases,
     a_phase_may_have_a_range_of_its_own,
+    a_phase_may_allocate,
+    a_phase_may_panic_after_it_has_allocated,
     a_named_kernel_runs_over_groups,
     views_and_windows_are_read_at_group_scope,
     groups_do_not_see_each_others_memory,
@@ -205,6 +207,64 @@ fn a_phase_may_have_a_range_of_its_own(env: &Env) {
     let all: usize = (0..110).map(|n| 100 * (n / 11) + n % 11 + n).sum();
     let expected: Vec<usize> = (0..N * 3).map(|n| if n % N == 0 { all } else { 2 }).collect();
     assert_eq!(sums.to_vec().unwrap(), expected);
+}
+
+/// Phases of [`launch_allocating`] that fill memory. Without an end they would take more than a work-item of a GPU has.
+const ROUNDS: u32 = 40;
+
+/// Launches three groups, whose phases allocate. The work-item with the id `failing` panics while it has memory.
+fn launch_allocating<const N: usize>(queue: &Queue, numbers: &Buffer<u32, 1>, failing: usize) -> oxisycl::Result {
+    let submitted = queue.submit(|cg| {
+        let numbers = cg.access(numbers, Write);
+        cg.parallel_for_work_group(3, Fixed1::<N>, Local::<u32, N>::new(), move |mut group, mut tile| {
+            group.for_each(&mut tile, |_, slot| *slot = 0);
+            for round in 0..ROUNDS {
+                group.for_each(&mut tile, move |item, slot| {
+                    let own = item.local_linear_id() as u32;
+                    let list: Vec<u32> = (0..own % 16 + 16).map(|n| own * n + round).collect();
+                    let both = Box::new([list.iter().sum::<u32>(), list[own as usize % 16]]);
+                    *slot += both[0] - both[1];
+                });
+            }
+            group.for_each(&tile, move |item, tile| {
+                let own = item.local_linear_id();
+                let seen: Vec<u32> = (0..own % 7 + 1).map(|n| tile[(own + n) % N]).collect();
+                assert!(item.global().index() != failing, "on purpose");
+                numbers.set(item.global(), seen.iter().sum());
+            });
+        })
+    });
+    submitted?.wait()
+}
+
+fn a_phase_may_allocate(env: &Env) {
+    const N: usize = 48;
+    let numbers = Buffer::from_vec(vec![0u32; 3 * N]).unwrap();
+    launch_allocating::<N>(&env.queue(), &numbers, usize::MAX).unwrap();
+    let of_round =
+        |own: u32, round: u32| (0..own % 16 + 16).filter(|n| *n != own % 16).map(|n| own * n + round).sum::<u32>();
+    let of_first = |own: usize| (0..ROUNDS).map(|round| of_round(own as u32, round)).sum::<u32>();
+    let of_second = |own: usize| (0..own % 7 + 1).map(|n| of_first((own + n) % N)).sum::<u32>();
+    let expected: Vec<u32> = (0..3 * N).map(|n| of_second(n % N)).collect();
+    assert_eq!(numbers.to_vec().unwrap(), expected);
+}
+
+fn a_phase_may_panic_after_it_has_allocated(env: &Env) {
+    const N: usize = 48;
+    let queue = env.queue();
+    let expected = Buffer::from_vec(vec![0u32; 3 * N]).unwrap();
+    launch_allocating::<N>(&queue, &expected, usize::MAX).unwrap();
+    let expected = expected.to_vec().unwrap();
+    for failing in [0, N + 17, 3 * N - 1] {
+        let numbers = Buffer::from_vec(vec![0u32; 3 * N]).unwrap();
+        let error = launch_allocating::<N>(&queue, &numbers, failing).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(&format!("in work-item [{failing}] ")) && text.ends_with("on purpose"), "{text}");
+        // The next command has all of its memory.
+        let numbers = Buffer::from_vec(vec![0u32; 3 * N]).unwrap();
+        launch_allocating::<N>(&queue, &numbers, usize::MAX).unwrap();
+        assert_eq!(numbers.to_vec().unwrap(), expected);
+    }
 }
 
 /// Turns each block round.
