@@ -226,7 +226,8 @@ impl<'cg> Handler<'cg> {
     ) -> Result {
         self.name_reduction::<K>();
         let n = self.check_reduction(range, &into)?;
-        let given = self.partials::<R>(n, n)?;
+        let tiles_of_group = self.tiles_of_group(reduction::are_by_group::<R::Value>());
+        let given = self.partials::<R>(n.saturating_add(launches(n, tiles_of_group, tiles_of_group).sum()))?;
         push(self, given)?;
         self.push_tree(n, given, into, location)
     }
@@ -244,8 +245,9 @@ impl<'cg> Handler<'cg> {
     {
         self.name_reduction::<K>();
         let n = self.check_reduction(range, &into)?;
-        let first = self.partials::<R>(n, 0)?;
-        let tiles_of_group = self.tiles_of_group::<R>();
+        let tiles_of_group = self.tiles_of_group(reduction::is_by_group::<R::Value>());
+        let tiles_of_later = self.tiles_of_group(reduction::are_by_group::<R::Value>());
+        let first = self.partials::<R>(launches(n, tiles_of_group, tiles_of_later).sum())?;
         let Range(extent) = range;
         self.push_work_group(
             Range([reduction::groups(n, tiles_of_group)]),
@@ -288,14 +290,13 @@ impl<'cg> Handler<'cg> {
     }
 
     /// How many tiles a group reduces. It is one where all of its work-items load it together, in code for the processors of GPUs.
-    fn tiles_of_group<R: Reductions>(&self) -> usize {
+    fn tiles_of_group(&self, is_by_group: bool) -> usize {
         let has_shuffles = self.queue.device().backend() == BackendKind::Cuda;
-        if has_shuffles && reduction::is_by_group::<R::Value>() { 1 } else { reduction::TILES }
+        if has_shuffles && is_by_group { 1 } else { reduction::TILES }
     }
 
-    /// Memory for what all launches of a reduction of `n` elements leave: `n_given` of the first one, and the sums of tiles.
-    fn partials<R: Reductions>(&mut self, n: usize, n_given: usize) -> Result<Partials<'cg, R::Value>> {
-        let n_values = n_given.saturating_add(launches(n, self.tiles_of_group::<R>()).sum());
+    /// Memory for so many values that the launches of a reduction leave.
+    fn partials<R: Reductions>(&mut self, n_values: usize) -> Result<Partials<'cg, R::Value>> {
         let memory = Buffer::<R::Value, 1>::uninit(n_values.max(1))?;
         let memory = self.access(&memory, Write.no_init());
         self.group.is_chain = true;
@@ -311,8 +312,8 @@ impl<'cg> Handler<'cg> {
         location: &'static Location<'static>,
     ) -> Result {
         let mut n = n;
-        let tiles_of_group = self.tiles_of_group::<R>();
-        for tiles in launches(n, tiles_of_group) {
+        let tiles_of_group = self.tiles_of_group(reduction::are_by_group::<R::Value>());
+        for tiles in launches(n, tiles_of_group, tiles_of_group) {
             let target = Partials { first: source.first + n, ..source };
             let (n_values, values) = (n, source);
             self.push_work_group(
@@ -375,9 +376,14 @@ where
     }
 }
 
-/// The tiles of each launch of a reduction of `n` elements. One group can finish so many of them.
-fn launches(n: usize, tiles_of_group: usize) -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(n.div_ceil(TILE)), move |tiles| (*tiles > tiles_of_group).then(|| tiles.div_ceil(TILE)))
+/// The tiles of each launch of a reduction of `n` elements. A group of the first launch, and one of a later launch, can finish so many of them.
+fn launches(n: usize, tiles_of_first: usize, tiles_of_later: usize) -> impl Iterator<Item = usize> {
+    let mut tiles_of_group = tiles_of_first;
+    std::iter::successors(Some(n.div_ceil(TILE)), move |tiles| {
+        let is_last = *tiles <= tiles_of_group;
+        tiles_of_group = tiles_of_later;
+        (!is_last).then(|| tiles.div_ceil(TILE))
+    })
 }
 
 #[cfg(test)]
@@ -386,17 +392,23 @@ mod tests {
 
     #[test]
     fn launches_go_on_until_one_group_can_finish() {
-        let of = |n: usize| launches(n, 8).collect::<Vec<_>>();
+        let of = |n: usize| launches(n, 8, 8).collect::<Vec<_>>();
         assert_eq!(of(0), [0]);
         assert_eq!(of(1), [1]);
         assert_eq!(of(8 * TILE), [8]);
         assert_eq!(of(8 * TILE + 1), [9, 1]);
         assert_eq!(of(1 << 27), [1 << 15, 8]);
         assert_eq!(of((1 << 27) + 1), [(1 << 15) + 1, 9, 1]);
-        let of = |n: usize| launches(n, 1).collect::<Vec<_>>();
+        let of = |n: usize| launches(n, 1, 1).collect::<Vec<_>>();
         assert_eq!(of(0), [0]);
         assert_eq!(of(TILE), [1]);
         assert_eq!(of(TILE + 1), [2, 1]);
+        assert_eq!(of(1 << 27), [1 << 15, 8, 1]);
+        // Large elements on GPUs: work-items of a group share a tile from the second launch on.
+        let of = |n: usize| launches(n, 8, 1).collect::<Vec<_>>();
+        assert_eq!(of(0), [0]);
+        assert_eq!(of(8 * TILE), [8]);
+        assert_eq!(of(8 * TILE + 1), [9, 1]);
         assert_eq!(of(1 << 27), [1 << 15, 8, 1]);
     }
 }

@@ -10,6 +10,7 @@
 //! Nothing of this depends on the device, on the number of threads, or on which of them is faster. So a sum of floats has the same bits everywhere,
 //! if its elements have.
 
+mod by_group;
 mod reducer;
 mod span;
 mod target;
@@ -22,13 +23,15 @@ use crate::operator::{Identity, Operator};
 use crate::{Accessor, DeviceCopyable, Loads, ModeFor, Stores};
 
 #[doc(hidden)]
+pub use by_group::{are_by_group, is_by_group};
+#[doc(hidden)]
 pub use reducer::{Combine, Maybe};
 pub use reducer::{Reducer, WithIdentity, WithoutIdentity};
 pub use span::SpanReduction;
 pub use target::{Target, UsmTarget};
 pub use tree::TILE;
 #[doc(hidden)]
-pub use tree::{ITEMS, Partials, TILES, give, give_of_group, groups, is_by_group, reduce_partials, reduce_range};
+pub use tree::{ITEMS, Partials, TILES, give, give_of_group, groups, reduce_partials, reduce_range};
 
 /// One reduction: where its result goes, and what it is made by. See [`reduction`].
 pub struct Reduction<T, O, G> {

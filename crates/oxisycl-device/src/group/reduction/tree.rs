@@ -3,6 +3,7 @@
 use bytemuck::Zeroable;
 
 use super::Reductions;
+use super::by_group::{are_by_group, is_by_group, reduce_tiles_by_group, sum_of_memory, sum_of_values};
 use crate::group::lanes::{BLOCK, Members};
 use crate::group::{Fixed1, Group, Shape};
 use crate::{Accessor, Item, NoInit, Range, Write, builtin};
@@ -15,10 +16,8 @@ pub const ITEMS: usize = 256;
 /// Tiles of a group whose blocks reduce one each.
 #[doc(hidden)]
 pub const TILES: usize = ITEMS / BLOCK;
-/// How many elements each work-item of a group loads at once, where all of it reduce one tile.
-const LOADS: usize = TILE / ITEMS;
 /// Accumulators of a tile, and of one work-item.
-const ACCUMULATORS: usize = 64;
+pub(super) const ACCUMULATORS: usize = 64;
 const OWN: usize = 2;
 const _: () = assert!(OWN * BLOCK == ACCUMULATORS);
 /// How many rows of accumulators GPUs load together where several reductions share the loop, which LLVM takes for too large to unroll. A loop over
@@ -49,7 +48,7 @@ impl<V> Copy for Partials<'_, V> {}
 impl<V> Partials<'_, V> {
     /// The address of a sum.
     #[inline(always)]
-    fn at(self, tile: usize) -> *mut V {
+    pub(super) fn at(self, tile: usize) -> *mut V {
         self.memory.as_ptr().wrapping_add(self.first).wrapping_add(tile)
     }
 }
@@ -87,7 +86,16 @@ pub unsafe fn reduce_range<'cg, const D: usize, R, K>(
     // The launch was refused if the range has more work-items than can be counted.
     let n = Range(range).size();
     // SAFETY: by the contract of this function.
-    unsafe { reduce_tiles(&mut group, n, value, reductions, partials) };
+    unsafe {
+        if builtin::is_device_code() && builtin::has_shuffles() && const { is_by_group::<R::Value>() } {
+            let sum_of = |group: &mut Group<'_, 'cg, 1, Fixed1<ITEMS>>, tile: usize, len: usize| {
+                sum_of_values(group, len, |i| value(tile * TILE + i), reductions)
+            };
+            reduce_tiles_by_group(&mut group, n, sum_of, reductions, partials);
+        } else {
+            reduce_tiles(&mut group, n, value, reductions, partials);
+        }
+    }
 }
 
 /// Runs a work-item, and keeps what it gives to its reducers for the launches that reduce it.
@@ -145,14 +153,16 @@ pub unsafe fn reduce_partials<R: Reductions>(
     partials: Partials<'_, R::Value>,
 ) {
     // SAFETY: by the contract of this function.
-    unsafe { reduce_tiles(&mut group, n, |i| source.at(i).read(), reductions, partials) };
-}
-
-/// Whether all work-items of a group reduce one tile, in code that has shuffles. So many loads are under way then that a launch of few groups does not
-/// wait for each. The elements pass through local memory, which is too small, and too slow, for large ones.
-#[doc(hidden)]
-pub const fn is_by_group<V>() -> bool {
-    size_of::<V>() <= size_of::<u64>()
+    unsafe {
+        if builtin::is_device_code() && builtin::has_shuffles() && const { are_by_group::<R::Value>() } {
+            let sum_of = |group: &mut Group<'_, '_, 1, Fixed1<ITEMS>>, tile: usize, len: usize| {
+                sum_of_memory(group, len, source.at(tile * TILE), reductions)
+            };
+            reduce_tiles_by_group(&mut group, n, sum_of, reductions, partials);
+        } else {
+            reduce_tiles(&mut group, n, |i| source.at(i).read(), reductions, partials);
+        }
+    }
 }
 
 /// Groups of so many tiles each that reduce `n` elements.
@@ -180,33 +190,9 @@ unsafe fn reduce_tiles<'wg, 'cg: 'wg, R: Reductions>(
         // SAFETY: each tile of the launch has a place of its own.
         unsafe { partials.at(tile).write(sum) };
     };
-    let Range([n_groups]) = group.group_range();
-    let is_alone = n_groups == 1;
+    let is_alone = group.group_range() == Range([1]);
     // SAFETY: see below.
     unsafe {
-        if builtin::is_device_code() && builtin::has_shuffles() && const { is_by_group::<R::Value>() } {
-            let mut sum = R::Value::zeroed();
-            let mut tile = group.linear_id();
-            while tile < tiles {
-                let len = (n - tile * TILE).min(TILE);
-                sum = tile_by_group(group, len, |i| value(tile * TILE + i), reductions);
-                if group.local_linear_id() == 0 {
-                    put(tile, sum);
-                }
-                tile += n_groups;
-            }
-            if is_alone {
-                if tiles > 1 {
-                    // What others of the group wrote is visible behind the meeting.
-                    group.meet();
-                    sum = tile_by_group(group, tiles, |i| partials.at(i).read(), reductions);
-                }
-                if group.local_linear_id() == 0 {
-                    finish(reductions, tiles, sum);
-                }
-            }
-            return;
-        }
         if builtin::is_device_code() {
             let team = group.local_linear_id() / BLOCK;
             let tile = first_tile + team;
@@ -245,7 +231,7 @@ unsafe fn reduce_tiles<'wg, 'cg: 'wg, R: Reductions>(
 /// # Safety
 /// As for [`Reductions::finish`].
 #[inline(always)]
-unsafe fn finish<R: Reductions>(reductions: &R, tiles: usize, sum: R::Value) {
+pub(super) unsafe fn finish<R: Reductions>(reductions: &R, tiles: usize, sum: R::Value) {
     // SAFETY: by the contract of this function.
     unsafe { reductions.finish(if tiles == 0 { R::end(reductions.start()) } else { sum }) };
 }
@@ -282,74 +268,12 @@ fn tile_on_host<R: Reductions>(len: usize, value: impl Fn(usize) -> R::Value, re
     sums[0]
 }
 
-/// The sum of a tile of `len` elements, at least one and at most [`TILE`], for the first work-item of the group. Others get a value of no use. Each
-/// accumulator is a work-item's, which combines what all have loaded.
-///
-/// # Safety
-/// Device code that has shuffles, at group scope, which all work-items of the group call with the same `len`.
-#[inline(always)]
-unsafe fn tile_by_group<'wg, 'cg: 'wg, R: Reductions>(
-    group: &mut Group<'wg, 'cg, 1, Fixed1<ITEMS>>,
-    len: usize,
-    value: impl Fn(usize) -> R::Value,
-    reductions: &R,
-) -> R::Value {
-    let linear = group.local_linear_id();
-    let memory = group.scratch::<[R::Value; LOADS]>().item(0).cast::<R::Value>();
-    let own = memory.wrapping_add(linear);
-    let mut sum = R::Value::zeroed();
-    // SAFETY: the memory has `TILE` elements. Between two meetings each is written by one work-item, or read by one.
-    unsafe {
-        // Where a tile before this one is still read.
-        builtin::group_barrier();
-        if len == TILE {
-            for step in 0..LOADS {
-                builtin::unroll_loop(LOADS as u32);
-                own.add(step * ITEMS).write(value(step * ITEMS + linear));
-            }
-        } else {
-            let mut i = linear;
-            while i < len {
-                memory.add(i).write(value(i));
-                i += ITEMS;
-            }
-        }
-        group.meet();
-        if linear < ACCUMULATORS && linear < len {
-            sum = own.read();
-            if len == TILE {
-                for row in 1..TILE / ACCUMULATORS {
-                    sum = reductions.join(sum, own.add(row * ACCUMULATORS).read());
-                }
-            } else {
-                let mut i = linear + ACCUMULATORS;
-                while i < len {
-                    sum = reductions.join(sum, memory.add(i).read());
-                    i += ACCUMULATORS;
-                }
-            }
-        }
-        // The accumulators of the second block come to those of the first.
-        if (BLOCK..ACCUMULATORS).contains(&linear) {
-            own.write(sum);
-        }
-        group.meet();
-        if linear < BLOCK {
-            if BLOCK + linear < len {
-                sum = reductions.join(sum, own.add(BLOCK).read());
-            }
-            sum = by_shuffles(sum, linear, len, reductions);
-        }
-    }
-    sum
-}
-
 /// The sum of what the work-items of a block have, of those below `len`, for the first one.
 ///
 /// # Safety
 /// Device code that has shuffles, which all work-items of the block call.
 #[inline(always)]
-unsafe fn by_shuffles<R: Reductions>(sum: R::Value, lane: usize, len: usize, reductions: &R) -> R::Value {
+pub(super) unsafe fn by_shuffles<R: Reductions>(sum: R::Value, lane: usize, len: usize, reductions: &R) -> R::Value {
     let (mut sum, members) = (sum, Members::of_block(ITEMS, 0));
     let mut half = BLOCK / 2;
     while half > 0 {

@@ -12,6 +12,7 @@ tests![
     a_span_has_a_reduction_for_each_element,
     results_go_to_memory_of_usm,
     nd_ranges_are_reduced_by_the_same_tree,
+    elements_of_each_size_are_reduced_by_the_same_tree,
     work_items_of_an_nd_range_meet_before_they_give,
     groups_are_reduced_by_the_same_tree,
     nd_ranges_and_groups_without_work_items_give_the_identity,
@@ -109,6 +110,35 @@ fn nd_ranges_are_reduced_by_the_same_tree(env: &Env) {
         assert_eq!(sum.to_vec().unwrap()[0].to_bits(), expected, "{n}");
         assert_eq!(count.to_vec().unwrap(), [n as u64 + 1], "{n}");
     }
+}
+
+/// GPUs load a tile of small elements at once, parts of it of larger ones, and single rows of very large ones.
+fn elements_of_each_size_are_reduced_by_the_same_tree(env: &Env) {
+    macro_rules! check {
+        ($($t:ty: $($n:literal)*;)*) => { $($(
+            for size in [16, 64, 80, 1040, 2096, TILE - 16, TILE, TILE + 16, 3 * TILE + 320] {
+                let values: Vec<$t> = rough(size).into_iter().map(|x| x as $t).collect();
+                let expected = tree(&values, |a, b| a + b);
+                let (numbers, sums) = (Buffer::from_vec(values).unwrap(), Buffer::from_vec(vec![0 as $t; $n]).unwrap());
+                let submitted = env.queue().submit(|cg| {
+                    let numbers = cg.access(&numbers, Read);
+                    let into = reduction(cg.access(&sums, Write), Sum).span::<$n>();
+                    cg.parallel_reduce_nd_range((size, Fixed1::<16>), (), into, move |item, (), sums| {
+                        let value = numbers.get(item.global());
+                        for (k, sum) in sums.iter_mut().enumerate() {
+                            *sum += value * (1u32 << k) as $t;
+                        }
+                    })
+                });
+                submitted.unwrap().wait().unwrap();
+                // Powers of two change no digits.
+                let expected: Vec<_> = (0..$n).map(|k| (expected * (1u32 << k) as $t).to_bits()).collect();
+                let found: Vec<_> = sums.to_vec().unwrap().into_iter().map(<$t>::to_bits).collect();
+                assert_eq!(found, expected, "{size} elements of {} {}", $n, stringify!($t));
+            }
+        )*)* };
+    }
+    check! { f32: 1 2 3 5; f64: 2 3 5 9 16 17; }
 }
 
 fn work_items_of_an_nd_range_meet_before_they_give(env: &Env) {
