@@ -88,7 +88,7 @@ fn histogram(
         found = counted().expect("the command succeeds");
     };
     let case = Case { name, unit: "GB/s", amount: n as f64 / 1e9, peer: "fold of bins, rayon", bar: BAR };
-    results.push(case.measure(setting.options.rounds, &mut ours, &mut || expected = fold(&bytes)));
+    setting.measure(&case, &mut ours, &mut || expected = fold(&bytes), results);
     assert_eq!(found, expected, "{name} of {n}");
     Ok(())
 }

@@ -83,7 +83,7 @@ fn stencil(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dyn
         });
     };
     let case = Case { name: NAME, unit: "G/s", amount: (n * n * n) as f64 / 1e9, peer: PEER, bar: BAR };
-    results.push(case.measure(setting.options.rounds, &mut ours, &mut theirs));
+    setting.measure(&case, &mut ours, &mut theirs, results);
     assert_eq!(output.to_vec()?, means, "{NAME} of {n}");
     Ok(())
 }
@@ -133,7 +133,7 @@ fn inner_stencil(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), B
         });
     };
     let case = Case { name: NAME, unit: "G/s", amount: (m * m * m) as f64 / 1e9, peer: PEER, bar: BAR };
-    results.push(case.measure(setting.options.rounds, &mut ours, &mut theirs));
+    setting.measure(&case, &mut ours, &mut theirs, results);
     assert_eq!(output.to_vec()?, sums, "{NAME} of {n}");
     Ok(())
 }
@@ -166,7 +166,7 @@ fn jacobi(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dyn 
     };
     let amount = (STEPS * n * n) as f64 / 1e9;
     let case = Case { name: NAME, unit: "G/s", amount, peer: PEER, bar: BAR };
-    results.push(case.measure(setting.options.rounds, &mut ours, &mut theirs));
+    setting.measure(&case, &mut ours, &mut theirs, results);
     assert_eq!(found, expected, "{NAME} of {n}");
     Ok(())
 }
@@ -234,7 +234,7 @@ fn life(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dyn Er
         });
     };
     let case = Case { name: NAME, unit: "G/s", amount: (n * n) as f64 / 1e9, peer: PEER, bar: BAR };
-    results.push(case.measure(setting.options.rounds, &mut ours, &mut theirs));
+    setting.measure(&case, &mut ours, &mut theirs, results);
     assert_eq!(output.to_vec()?, next, "{NAME} of {n}");
     Ok(())
 }

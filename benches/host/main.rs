@@ -1,5 +1,5 @@
-//! Programs on the host device as plain cargo builds them, beside the same programs with rayon: `cargo xtask bench host --plain [--json FILE]
-//! [--filter SUBSTR] [--rounds N] [--seed N]`.
+//! Programs on the host device: `cargo xtask bench host [--plain] [--json FILE] [--filter SUBSTR] [--rounds N] [--seed N]`. With `--plain` as plain
+//! cargo builds them, beside the same programs with rayon. Without it with native code of `cargo sycl`, beside the plain entries of their kernels.
 //!
 //! Kernels and peers are written as users would write them. Each module has programs with their peers. Values are amounts of work in a second
 //! of processor time of all threads together. `cargo xtask` gives both sides one thread, unless `OXISYCL_HOST_THREADS` and
@@ -13,6 +13,7 @@ mod arguments;
 #[path = "../case.rs"]
 mod case;
 mod counts;
+mod entries;
 mod grids;
 mod points;
 #[path = "../processor.rs"]
@@ -33,20 +34,41 @@ use oxisycl::BackendKind;
 use oxisycl::prelude::*;
 
 use arguments::{Arguments, Options};
+use case::Case;
 use protocol::Measured;
 use random::Random;
+
+/// What is done with the cases.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Measures them beside their peers.
+    Plain,
+    /// Measures their kernels' native entries beside the plain ones, in two processes.
+    Native,
+    /// Is one of these processes.
+    Entry,
+}
 
 /// What the cases run on.
 struct Setting {
     options: Options,
     queue: Queue,
     seed: u64,
+    mode: Mode,
 }
 
 impl Setting {
     /// Numbers of the seed, the same for each case with whatever filter.
     fn random(&self) -> Random {
         Random::new(self.seed)
+    }
+
+    /// Runs a case beside its peer, or as a process of one entry is told.
+    fn measure(&self, case: &Case<'_>, ours: &mut dyn FnMut(), peer: &mut dyn FnMut(), results: &mut Vec<Measured>) {
+        match self.mode {
+            Mode::Entry => entries::serve(case.name, ours, peer),
+            _ => results.push(case.measure(self.options.rounds, ours, peer)),
+        }
     }
 }
 
@@ -56,24 +78,23 @@ fn finish(submitted: oxisycl::Result<Event>) {
 }
 
 fn main() -> ExitCode {
-    let (mut seed, mut plain) = (random::any_seed(), false);
-    let arguments = Arguments::parse(std::env::args().skip(1), " --plain [--seed N]", |name, value| match name {
+    let (mut seed, mut mode) = (random::any_seed(), Mode::Native);
+    let arguments = Arguments::parse(std::env::args().skip(1), " [--plain] [--seed N]", |name, value| match name {
         "--seed" => {
             seed = random::seed(&value()?)?;
             Ok(true)
         }
         "--plain" => {
-            plain = true;
+            mode = Mode::Plain;
+            Ok(true)
+        }
+        entries::ARGUMENT => {
+            mode = Mode::Entry;
             Ok(true)
         }
         _ => Ok(false),
     });
-    let run = arguments.map_err(Into::into).and_then(|Arguments { options, json }| {
-        if !plain {
-            return Err("expected --plain: all programs here are as plain cargo builds them".into());
-        }
-        run(options, json, seed)
-    });
+    let run = arguments.map_err(Into::into).and_then(|Arguments { options, json }| run(options, json, seed, mode));
     match run {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -85,28 +106,44 @@ fn main() -> ExitCode {
 }
 
 /// Whether no bar is missed.
-fn run(options: Options, json: Option<PathBuf>, seed: u64) -> Result<bool, Box<dyn Error>> {
-    println!("--seed {seed}");
+fn run(options: Options, json: Option<PathBuf>, seed: u64, mode: Mode) -> Result<bool, Box<dyn Error>> {
     let devices = Device::all()?;
     let host = devices.iter().find(|device| device.backend() == BackendKind::Host).ok_or("no host device")?;
-    let threads = [host.info().max_compute_units as usize, rayon::current_num_threads()];
-    println!("threads: ours {}, rayon's {}", threads[0], threads[1]);
-    if threads[0] != threads[1] {
-        return Err("both sides must have as many threads: see OXISYCL_HOST_THREADS and RAYON_NUM_THREADS".into());
-    }
-    let setting = Setting { options, queue: Queue::builder().device(host).in_order().build()?, seed };
-    let mut results: Vec<Measured> = Vec::new();
-    for run in [grids::run, products::run, points::run, counts::run, streams::run] {
-        run(&setting, &mut results)?;
-    }
-    if results.is_empty() {
-        return Err(format!("no case matches --filter {}", setting.options.filter).into());
-    }
-    let all_hold = protocol::print_table(&results, "wall time, ours / peer");
+    let results = match mode {
+        Mode::Native => {
+            println!("--seed {seed}");
+            entries::run(host, &options, seed)?
+        }
+        _ => run_cases(host, options, seed, mode)?,
+    };
+    let all_hold = match mode {
+        Mode::Entry => return Ok(true),
+        Mode::Native => entries::print(&results),
+        Mode::Plain => protocol::print_table(&results, "wall time, ours / peer"),
+    };
     println!("values are of processor time, of all threads together");
     if let Some(file) = json {
         std::fs::write(&file, protocol::json(&results))
             .map_err(|error| format!("cannot write \"{}\": {error}", file.display()))?;
     }
     Ok(all_hold)
+}
+
+fn run_cases(host: &Device, options: Options, seed: u64, mode: Mode) -> Result<Vec<Measured>, Box<dyn Error>> {
+    if mode == Mode::Plain {
+        let threads = [host.info().max_compute_units as usize, rayon::current_num_threads()];
+        println!("--seed {seed}\nthreads: ours {}, rayon's {}", threads[0], threads[1]);
+        if threads[0] != threads[1] {
+            return Err("both sides must have as many threads: see OXISYCL_HOST_THREADS and RAYON_NUM_THREADS".into());
+        }
+    }
+    let setting = Setting { options, queue: Queue::builder().device(host).in_order().build()?, seed, mode };
+    let mut results = Vec::new();
+    for run in [grids::run, products::run, points::run, counts::run, streams::run] {
+        run(&setting, &mut results)?;
+    }
+    if mode == Mode::Plain && results.is_empty() {
+        return Err(format!("no case matches --filter {}", setting.options.filter).into());
+    }
+    Ok(results)
 }

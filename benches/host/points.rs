@@ -53,7 +53,7 @@ fn k_means(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dyn
     let mut expected = Vec::new();
     let mut theirs = || expected = points.par_iter().map(|point| nearest(*point, &centres)).collect();
     let case = Case { name: NAME, unit: "G/s", amount: n as f64 / 1e9, peer: "par_iter, rayon", bar: BAR };
-    results.push(case.measure(setting.options.rounds, &mut ours, &mut theirs));
+    setting.measure(&case, &mut ours, &mut theirs, results);
     assert_eq!(output.to_vec()?, expected, "{NAME} of {n}");
     Ok(())
 }
@@ -152,7 +152,7 @@ fn rays(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dyn Er
     };
     let amount = (height * width) as f64 / 1e9;
     let case = Case { name: NAME, unit: "G/s", amount, peer: "par_iter, rayon", bar: BAR };
-    results.push(case.measure(setting.options.rounds, &mut ours, &mut theirs));
+    setting.measure(&case, &mut ours, &mut theirs, results);
     assert_eq!(output.to_vec()?, expected, "{NAME} of {extent:?}");
     Ok(())
 }

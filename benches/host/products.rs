@@ -68,7 +68,7 @@ fn product(
     };
     let case = Case { name, unit: "GFLOP/s", amount: 2e-9 * (n * n * n) as f64, peer: PEER, bar: BAR };
     let mut ours = || multiply(&setting.queue, n, [&a, &b, &c]);
-    results.push(case.measure(setting.options.rounds, &mut ours, &mut theirs));
+    setting.measure(&case, &mut ours, &mut theirs, results);
     assert_eq!(c.to_vec()?, product, "{name} of {n}");
     Ok(())
 }
@@ -100,7 +100,7 @@ fn floyd_warshall(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
         expected = old;
     };
     let case = Case { name: NAME, unit: "G/s", amount: (n * n * n) as f64 / 1e9, peer: PEER, bar: BAR };
-    results.push(case.measure(setting.options.rounds, &mut ours, &mut theirs));
+    setting.measure(&case, &mut ours, &mut theirs, results);
     assert_eq!(found, expected, "{NAME} of {n}");
     Ok(())
 }

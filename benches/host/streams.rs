@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::processor::{Times, times};
 use crate::protocol::{Bar, Measured, Rounds, Summary};
-use crate::{Setting, finish};
+use crate::{Mode, Setting, entries, finish};
 
 const N: usize = 1 << 25;
 /// Elements of one task of the peers that have tasks.
@@ -82,6 +82,12 @@ fn stream<const PEERS: usize>(
     let numbers: Vec<f64> = (0..N).map(|_| (random.next() >> 11) as f64).collect();
     let (from, to) = (Buffer::from_slice(&numbers)?, Buffer::uninit(N)?);
     let mut written = vec![0.0; N];
+    if setting.mode == Mode::Entry {
+        let mut peer = || peers[0].1(&numbers, &mut written);
+        entries::serve(name, &mut || ours(&setting.queue, &from, &to), &mut peer);
+        assert_eq!(to.to_vec()?, written, "{name}");
+        return Ok(());
+    }
     // Ours, all peers, and all peers again.
     let mut rates = vec![Vec::new(); 1 + 2 * PEERS];
     let mut walls = rates.clone();

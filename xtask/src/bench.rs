@@ -23,8 +23,12 @@ use crate::workspace::{Workspace, read};
 /// What every result states.
 const KEYS: &[&str] = &["name", "value", "unit", "peer", "peer_value", "ratio"];
 
-/// The benchmarks whose kernels are compiled for devices, with arguments of `cargo sycl`.
-const DEVICES: &[(&str, &[&str])] = &[("gpu", &["--targets", "sm_70,sm_80"]), ("opencl", &["--targets", "spirv"])];
+/// The benchmarks whose kernels are compiled by `cargo sycl`, with its arguments.
+const DEVICES: &[(&str, &[&str])] =
+    &[("gpu", &["--targets", "sm_70,sm_80"]), ("host", &["--targets", "host-v3"]), ("opencl", &["--targets", "spirv"])];
+
+/// The argument of the benchmark `host` for programs that plain cargo builds.
+const PLAIN: &str = "--plain";
 
 /// Variables with the number of threads on each side of the benchmark `host`. One thread's time says most on a machine that others use.
 const THREADS: [&str; 2] = ["OXISYCL_HOST_THREADS", "RAYON_NUM_THREADS"];
@@ -39,7 +43,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
         return build::run(workspace, file.as_deref(), &rest);
     }
     let mut command = cargo(workspace);
-    let of_devices = DEVICES.iter().find(|(device, _)| device == name);
+    let of_devices = targets(name, &rest);
     // The driver that set-up installs, unless another one was chosen.
     if matches!(name.as_str(), "groups" | "opencl")
         && env::var_os(opencl::VENDORS).is_none()
@@ -54,7 +58,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
         command.arg("sycl");
     }
     command.args(["bench", "-p", "oxisycl", "--bench", name]);
-    command.args(of_devices.map_or(&[][..], |(_, arguments)| arguments)).arg("--");
+    command.args(of_devices.unwrap_or_default()).arg("--");
     if let Some(file) = &file {
         command.arg("--json").arg(file);
     }
@@ -73,6 +77,12 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
         Some(file) => Ok(Outcome::Passed(format!("{} results", check(&read(&file)?)?))),
         None => Ok(Outcome::passed()),
     }
+}
+
+/// The arguments of `cargo sycl`, if that builds the benchmark.
+fn targets(name: &str, arguments: &[String]) -> Option<&'static [&'static str]> {
+    let is_plain = arguments.iter().any(|argument| argument == PLAIN);
+    DEVICES.iter().find(|(device, _)| *device == name && !is_plain).map(|(_, arguments)| *arguments)
 }
 
 /// The file after `--json`, and the other arguments. Made absolute, because cargo starts a benchmark in its package's folder.
@@ -124,6 +134,14 @@ mod tests {
         assert!(file.unwrap().is_absolute());
         assert_eq!(rest, ["submit", "--rounds", "3", "--filter", "copy"]);
         assert!(json_file(&arguments[..1]).is_err());
+    }
+
+    #[test]
+    fn cargo_sycl_builds_what_has_code_of_its_compiler() {
+        assert_eq!(targets("gpu", &[]), Some(&["--targets", "sm_70,sm_80"][..]));
+        assert_eq!(targets("host", &["--rounds".to_owned()]), Some(&["--targets", "host-v3"][..]));
+        assert_eq!(targets("host", &["--seed".to_owned(), PLAIN.to_owned()]), None);
+        assert_eq!(targets("runtime", &[]), None);
     }
 
     #[test]
