@@ -14,7 +14,7 @@ use oxisycl_compiler::LoweredModule;
 use oxisycl_image::DeviceImage;
 use sha2::{Digest, Sha256};
 
-use super::{Outcome, PrivateFolder, Request};
+use super::{NATIVE, Outcome, PrivateFolder, Request};
 use crate::failure::{Failure, Result};
 use crate::settings::hex;
 
@@ -48,7 +48,9 @@ pub(crate) fn key(request: &Request, target: &str) -> Result<String> {
     }
     // An outcome of a program that may capture addresses of the host is none of one that may not.
     part(&[request.refuses_host_captures.into()]);
-    for file in request.modules.iter().chain(&request.exporting) {
+    // Images of devices are the same beside native code and without it.
+    let exporting = if target.starts_with(NATIVE) { &*request.exporting } else { &[] };
+    for file in request.modules.iter().chain(exporting) {
         part(&hash_file(file)?);
     }
     Ok(hex(&hasher.finalize()))
@@ -316,5 +318,21 @@ pub(super) mod tests {
         assert_ne!(key(Request { refuses_host_captures: true, ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { key: "l".to_owned(), ..request(a) }).unwrap(), of_a);
         assert!(key(request("/missing.bc".into())).is_err());
+    }
+
+    #[test]
+    fn the_libraries_that_native_code_refers_to_are_of_no_device() {
+        let scratch = Scratch::new("cache-exporting");
+        let (module, library) = (scratch.path().join("a.bc"), scratch.path().join("liba.rlib"));
+        fs::write(&module, "1").unwrap();
+        let key = |target: &str, content: &str| {
+            fs::write(&library, content).unwrap();
+            super::key(&Request { exporting: vec![library.clone()], ..request(module.clone()) }, target).unwrap()
+        };
+        for (target, is_native) in [("sm_70", false), ("spirv1.2", false), ("host:t+x86-64-v3", true)] {
+            let without = super::key(&request(module.clone()), target).unwrap();
+            assert_eq!(key(target, "1") != without, is_native, "{target}");
+            assert_eq!(key(target, "1") != key(target, "2"), is_native, "{target}");
+        }
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn objects(
     let progress = settings.progress.clone();
     let progress = progress.map(|place| Progress { place, crate_name: sidecar.crate_name.clone() });
     let refuses_host_captures = !allowed.host_captures;
-    let is_native = |target: &String| target.starts_with(native::PREFIX);
+    let is_native = |target: &String| target.starts_with(compile::NATIVE);
     let (targets, exporting) = match native::obstacle(invocation, &toolchain.host) {
         Some(_) => (settings.targets.iter().filter(|target| !is_native(target)).cloned().collect(), Vec::new()),
         None if settings.targets.iter().any(is_native) => {

@@ -12,9 +12,6 @@ use super::sidecar::Place;
 use crate::failure::{Failure, Result};
 use crate::files::write_atomically;
 
-/// What the text of a target begins with whose images are native code.
-pub(super) const PREFIX: &str = "host:";
-
 /// The one triple that native code is for.
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 

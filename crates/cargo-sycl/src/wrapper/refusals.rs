@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use oxisycl_image::{DeviceImage, Form, KernelEntry, UnsupportedKernel, user_name};
 
-use super::native;
+use crate::compile;
 
 /// How many kernels a note names. It is one line, and `inspect` names all.
 const MAX_NAMES: usize = 4;
@@ -33,7 +33,7 @@ pub(super) fn messages(targets: &[(&str, Vec<DeviceImage>)], are_targets_named: 
     let mut notes = Vec::new();
     for (position, (target, images)) in targets.iter().enumerate() {
         // Rustc's code of a kernel runs where there is no other native code.
-        let is_native = target.starts_with(native::PREFIX);
+        let is_native = target.starts_with(compile::NATIVE);
         let may_be_unwanted = position > 0 && !are_targets_named;
         let mut run_elsewhere = Vec::new();
         for kernel in images.iter().flat_map(|image| &image.unsupported) {

@@ -38,7 +38,7 @@ pub(crate) fn oversize(module: &Module<'_>, max_instructions: usize) -> Option<S
     }
     (n_instructions > max_instructions).then(|| {
         format!(
-            "it is too large to be compiled for a device: it reaches {n_instructions} instructions in {n_functions} functions, the limit is \
+            "it is too large to be compiled by `cargo sycl`: it reaches {n_instructions} instructions in {n_functions} functions, the limit is \
              {max_instructions} instructions"
         )
     })

@@ -209,7 +209,7 @@ fn a_kernel_that_reaches_too_much_is_refused_before_it_is_optimised() {
     assert_eq!(refusal(limit - 2), None);
     let reason = refusal(limit - 1).expect("a reason");
     let expected = format!(
-        "it is too large to be compiled for a device: it reaches {} instructions in 1 functions, the limit is {limit} instructions",
+        "it is too large to be compiled by `cargo sycl`: it reaches {} instructions in 1 functions, the limit is {limit} instructions",
         limit + 1
     );
     assert!(reason.starts_with(&expected), "{reason}");
