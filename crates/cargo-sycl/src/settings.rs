@@ -6,7 +6,7 @@ use std::env;
 use std::path::PathBuf;
 
 use oxisycl_compiler::FloatPolicy;
-use oxisycl_image::ImageTarget;
+use oxisycl_image::{HostLevel, ImageTarget};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -18,8 +18,8 @@ const COMPUTE_CAPABILITIES: [u32; 14] = [70, 72, 75, 80, 86, 87, 88, 89, 90, 100
 /// The processors of AMD GPUs whose code is looked at in tests. No backend launches it yet.
 const AMD_PROCESSORS: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
 
-/// What `host-v3` stands for: native code for the processors of most hosts of today.
-const HOST_V3: &str = "host:x86_64-unknown-linux-gnu+x86-64-v3";
+/// The triple of `host-v3` and `host-v4`, which stand for native code.
+const HOST: &str = "x86_64-unknown-linux-gnu";
 
 /// The variable that carries the settings. Not for users: its content is of this tool alone.
 pub(crate) const VARIABLE: &str = "CARGO_SYCL_SETTINGS";
@@ -86,11 +86,11 @@ impl Settings {
 /// A target that this tool makes images for.
 pub(crate) fn parse_target(text: &str) -> Result<ImageTarget> {
     // The version that every device of OpenCL 2.1 and later takes; kernels that need a later one get it.
-    let text = match text {
-        "spirv" => "spirv1.2",
-        "host-v3" => HOST_V3,
-        other => other,
-    };
+    let text = if text == "spirv" { "spirv1.2" } else { text };
+    let is_named = |level: &HostLevel| text.strip_prefix("host-v").is_some_and(|n| n == level.number().to_string());
+    if let Some(level) = HostLevel::ALL.into_iter().find(is_named) {
+        return Ok(ImageTarget::Host { triple: HOST.to_owned(), level: Some(level) });
+    }
     let target: ImageTarget = text.parse().map_err(|error| Failure::new(format!("--targets: {error}")))?;
     match target {
         ImageTarget::Ptx { sm } if COMPUTE_CAPABILITIES.contains(&sm) => Ok(target),
@@ -106,9 +106,9 @@ pub(crate) fn parse_target(text: &str) -> Result<ImageTarget> {
             Err(Failure::new(format!("--targets: expected one of {known}, found {arch}")))
         }
         ImageTarget::SpirV { major: 1, minor: 2 } => Ok(target),
-        ImageTarget::Host { .. } if text == HOST_V3 => Ok(target),
+        ImageTarget::Host { ref triple, level: Some(_) } if triple == HOST => Ok(target),
         other => Err(Failure::new(format!(
-            "--targets: expected sm_<number>, gfx<processor>, spirv or host-v3, found {other}: there is no code generator for it"
+            "--targets: expected sm_<number>, gfx<processor>, spirv, host-v3 or host-v4, found {other}: there is no code generator for it"
         ))),
     }
 }
@@ -189,12 +189,14 @@ pub(crate) mod tests {
     fn targets_without_a_code_generator_are_refused() {
         assert_eq!(parse_target("sm_90"), Ok(ImageTarget::Ptx { sm: 90 }));
         assert_eq!(parse_target("spirv"), Ok(ImageTarget::SpirV { major: 1, minor: 2 }));
-        let level = Some(oxisycl_image::HostLevel::V3);
-        let triple = "x86_64-unknown-linux-gnu".to_owned();
-        assert_eq!(parse_target("host-v3"), Ok(ImageTarget::Host { triple, level }));
-        assert_eq!(parse_target(HOST_V3), parse_target("host-v3"));
+        for (text, level) in [("host-v3", HostLevel::V3), ("host-v4", HostLevel::V4)] {
+            let target = ImageTarget::Host { triple: "x86_64-unknown-linux-gnu".to_owned(), level: Some(level) };
+            assert_eq!(parse_target(&target.to_string()), Ok(target.clone()));
+            assert_eq!(parse_target(text), Ok(target));
+        }
         assert_eq!(parse_target("gfx90a:xnack-"), Ok(ImageTarget::AmdGcn { arch: "gfx90a:xnack-".to_owned() }));
-        for text in ["sm_60", "sm_71", "spirv1.4", "gfx803", "cuda", "host:x86_64-unknown-linux-gnu", "host-v4", ""] {
+        let hosts = ["host:x86_64-unknown-linux-gnu", "host:x86_64-unknown-linux-musl+x86-64-v3", "host-v2", "host-v"];
+        for text in ["sm_60", "sm_71", "spirv1.4", "gfx803", "cuda", "host-v03", ""].into_iter().chain(hosts) {
             let error = parse_target(text).unwrap_err().to_string();
             assert!(error.starts_with("--targets: "), "{error}");
         }

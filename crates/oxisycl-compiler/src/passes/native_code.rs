@@ -11,12 +11,16 @@ use crate::origin;
 
 /// The processors that all levels have more features than.
 const LOWER: [&str; 2] = ["x86-64", "x86-64-v2"];
-/// The attribute of an entry that rustc has compiled for another processor than those.
+/// The attribute of an entry that rustc has compiled for a processor which may have features that the level lacks.
 const PROCESSOR: &str = "oxisycl-processor";
 
 /// Sets the level on all functions, and makes all but the entries local. Features that rustc has set on single functions stay, in addition.
 pub(crate) fn set_level(module: &Module<'_>, level: HostLevel, is_entry: &dyn Fn(&str) -> bool) {
     let context = module.context();
+    let is_below = |processor: &str| {
+        let mut levels = HostLevel::ALL.into_iter().take_while(|below| *below <= level).map(HostLevel::name);
+        processor.is_empty() || LOWER.contains(&processor) || levels.any(|name| name == processor)
+    };
     module.clear_inline_assembly();
     // Lists of what must be kept, or run at the start. The program's own object has them.
     for name in ["llvm.used", "llvm.compiler.used", "llvm.global_ctors", "llvm.global_dtors"] {
@@ -31,7 +35,7 @@ pub(crate) fn set_level(module: &Module<'_>, level: HostLevel, is_entry: &dyn Fn
     for function in module.functions().into_iter().filter(|function| !function.name().starts_with("llvm.")) {
         let is_entry = is_entry(function.name());
         let processor = function.text_attribute(Attribute::FUNCTION, "target-cpu").unwrap_or_default();
-        if is_entry && !LOWER.contains(&&*processor) && processor != level.name() && !processor.is_empty() {
+        if is_entry && !is_below(&processor) {
             function.add_attribute(Attribute::FUNCTION, Attribute::text(context, PROCESSOR, &processor));
         }
         function.remove_text_attribute(Attribute::FUNCTION, "tune-cpu");

@@ -16,10 +16,10 @@ use crate::program::Program;
 const PANIC: &str = "_RNvNtCs1234_4core9panicking18panic_bounds_check";
 const INPUT: &str = include_str!("../../../golden/native.ll");
 
-fn target() -> (Toolchain, ImageTarget) {
+fn target(level: HostLevel) -> (Toolchain, ImageTarget) {
     let toolchain = Toolchain::of_the_tests();
     llvm::load(toolchain.llvm_library()).expect("LLVM loads");
-    (toolchain, ImageTarget::Host { triple: TRIPLE.to_owned(), level: Some(HostLevel::V3) })
+    (toolchain, ImageTarget::Host { triple: TRIPLE.to_owned(), level: Some(level) })
 }
 
 fn library() -> Library<'static> {
@@ -28,7 +28,16 @@ fn library() -> Library<'static> {
 
 /// Compiles the kernel of a module, and passes what came of it on.
 fn with_program<R>(text: &str, kernel: Kernel, visit: impl FnOnce(&mut Program<'_, '_>, &Toolchain) -> R) -> R {
-    let (toolchain, image_target) = target();
+    with_level(HostLevel::V3, text, kernel, visit)
+}
+
+fn with_level<R>(
+    level: HostLevel,
+    text: &str,
+    kernel: Kernel,
+    visit: impl FnOnce(&mut Program<'_, '_>, &Toolchain) -> R,
+) -> R {
+    let (toolchain, image_target) = target(level);
     let target = crate::codegen::of(&image_target).expect("a target");
     let (context, instruments) = (Context::new(), Instruments::default());
     let options = Options { float: FloatPolicy::Fast, ..Options::default() };
@@ -40,7 +49,11 @@ fn with_program<R>(text: &str, kernel: Kernel, visit: impl FnOnce(&mut Program<'
 }
 
 fn image(text: &str, kernel: Kernel) -> oxisycl_image::DeviceImage {
-    with_program(text, kernel, |program, toolchain| {
+    image_for(HostLevel::V3, text, kernel)
+}
+
+fn image_for(level: HostLevel, text: &str, kernel: Kernel) -> oxisycl_image::DeviceImage {
+    with_level(level, text, kernel, |program, toolchain| {
         if let Some(refused) = program.early_refusal() {
             return program.image(refused, Vec::new(), toolchain);
         }
@@ -166,12 +179,33 @@ fn code_for_another_processor_stays_the_only_one() {
     let of = |processor: &str| INPUT.replace("\"target-cpu\"=\"x86-64\"", &format!("\"target-cpu\"=\"{processor}\""));
     let reason = refusal(&of("znver4"));
     assert!(reason.contains("for the processor znver4 already"), "{reason}");
-    assert_eq!(image(&of("x86-64-v2"), Kernel::of_test(Form::Range(1), 16)).kernels.len(), 1);
+    let runs =
+        |level, processor| image_for(level, &of(processor), Kernel::of_test(Form::Range(1), 16)).kernels.len() == 1;
+    for processor in ["x86-64-v2", "x86-64-v3", "x86-64-v4"] {
+        assert_eq!(runs(HostLevel::V3, processor), processor != "x86-64-v4", "{processor}");
+        assert!(runs(HostLevel::V4, processor), "{processor}: the level has all of it");
+    }
+}
+
+#[test]
+fn code_of_the_fourth_level_has_its_own_name_and_processor() {
+    let kernel = || Kernel::of_test(Form::Range(1), 16);
+    let image = image_for(HostLevel::V4, INPUT, kernel());
+    assert_eq!(image.target.to_string(), format!("host:{TRIPLE}+x86-64-v4"));
+    let file = object::File::parse(&*image.code).expect("an object");
+    let names: Vec<_> = file.symbols().filter_map(|symbol| symbol.name().ok()).collect();
+    assert!(names.contains(&"__oxisycl_native_v4_k") && !names.contains(&"__oxisycl_native_v3_k"), "{names:?}");
+    let processor = with_level(HostLevel::V4, INPUT, kernel(), |program, _| {
+        program.add_kernel().expect("a kernel");
+        let function = program.module().function("__oxisycl_native_v4_k").expect("the kernel");
+        function.text_attribute(Attribute::FUNCTION, "target-cpu")
+    });
+    assert_eq!(processor.as_deref(), Some("x86-64-v4"));
 }
 
 #[test]
 fn a_host_without_a_level_has_no_code_generator() {
-    target();
+    target(HostLevel::V3);
     for text in ["host:x86_64-unknown-linux-gnu", "host:aarch64-unknown-linux-gnu+x86-64-v3"] {
         let error = crate::codegen::of(&text.parse().expect("a target")).err().expect("there is none").to_string();
         assert!(error.contains(text) && error.contains("+x86-64-v3 or "), "{error}");
