@@ -1,56 +1,166 @@
 //! Native code for a level of the host's processors: a program that has it does what it does without.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::Command;
+
+use object::{Object, ObjectSection};
+use oxisycl_image::{DeviceImage, ImageTarget, decode_bundle, encode_bundle};
 
 use crate::program::{Package, succeed};
 
 const PROGRAM: &str = "native";
-/// What the symbol of a kernel's native code begins with.
-const SYMBOL: &str = "__oxisycl_native_v3_k1_native_failing_";
+/// What the symbol of a kernel's native code begins with, and ends with, around the level.
+const SYMBOL: [&str; 2] = ["__oxisycl_native_", "_k1_native_failing_"];
 /// The kernels that have native code, by the functions that launch them.
 const HAVE: [&str; 6] = ["failing", "fused", "groups", "library", "outside", "plane"];
 
-/// The output of the program, and the backtrace of its panics.
+fn program(package: &Package, profile: &str, name: &str) -> PathBuf {
+    package.folder().join("target/sycl").join(profile).join(name)
+}
+
+/// The output of the program, and what it writes to standard error: its panics with backtraces, and how many launches ran native code.
 fn run(package: &Package, profile: &str, code: &str) -> (String, String) {
-    let program = package.folder().join("target/sycl").join(profile).join(PROGRAM);
-    let mut command = Command::new(program);
+    let mut command = Command::new(program(package, profile, PROGRAM));
     command.env("OXISYCL_HOST_CODE", code).env("RUST_BACKTRACE", "1");
     succeed(&mut command)
+}
+
+/// How many launches ran native code.
+fn n_native(errors: &str) -> usize {
+    let line = errors.lines().find_map(|line| line.strip_prefix("native launches: "));
+    line.unwrap_or_else(|| panic!("no number: {errors}")).parse().unwrap()
+}
+
+/// The functions of the program whose kernels have native code for a level, as `cargo sycl inspect` lists them.
+fn with_code(kernels: &str, level: &str) -> BTreeSet<String> {
+    let begin = format!("host:x86_64-unknown-linux-gnu+x86-64-{level}: ");
+    let lines = kernels.lines().skip_while(|line| !line.starts_with(&begin)).skip(1);
+    let of_target: Vec<&str> = lines.take_while(|line| line.starts_with(' ')).collect();
+    // What a kernel has stands below its name.
+    let with_code = of_target.windows(2).filter(|lines| lines[1].contains(", native code "));
+    with_code.filter_map(|lines| Some(lines[0].strip_prefix("  native::")?.split_once("::")?.0.to_owned())).collect()
+}
+
+fn has_v3() -> bool {
+    let has = std::arch::is_x86_feature_detected!("avx2");
+    if !has {
+        println!("native code was not run: the processor has no AVX2");
+    }
+    has
 }
 
 #[test]
 fn native_code_computes_and_panics_as_the_programs_own() {
     let package = Package::enter();
-    for profile in ["release", "debug"] {
+    for (profile, targets) in [("release", "host-v3"), ("debug", "host-v3,host-v4")] {
         package.touch(PROGRAM);
         let optimised: &[&str] = if profile == "release" { &["--release"] } else { &[] };
-        let (_, messages) = package.sycl(&[&["build", "--targets", "host-v3", "--bin", PROGRAM], optimised].concat());
-        let note = "note: 2 kernels have no image for host:x86_64-unknown-linux-gnu+x86-64-v3: native::counted::{{closure}}, \
-                    native::remembered::{{closure}}; `cargo sycl inspect PROGRAM` shows why";
-        assert!(messages.contains(note), "{messages}");
+        let (_, messages) = package.sycl(&[&["build", "--targets", targets, "--bin", PROGRAM], optimised].concat());
         let path = format!("target/sycl/{profile}/{PROGRAM}");
         let (kernels, _) = package.sycl(&["inspect", &path]);
-        assert!(kernels.starts_with("host:x86_64-unknown-linux-gnu+x86-64-v3: 6 kernels, native code\n"), "{kernels}");
-        for text in HAVE.map(|function| format!("\n  native::{function}::")).iter().map(String::as_str).chain([
+        for level in targets.split(',').map(|target| target.strip_prefix("host-").unwrap()) {
+            let note = format!(
+                "note: 2 kernels have no image for host:x86_64-unknown-linux-gnu+x86-64-{level}: native::counted::{{{{closure}}}}, \
+                 native::remembered::{{{{closure}}}}; `cargo sycl inspect PROGRAM` shows why"
+            );
+            assert!(messages.contains(&note), "{messages}");
+            assert_eq!(with_code(&kernels, level), HAVE.map(str::to_owned).into(), "{kernels}");
+        }
+        for text in [
             "alone: it uses the static `native::COUNT`, which exists once",
             "alone: it uses the thread-local variable `native::LAST",
-        ]) {
+        ] {
             assert!(kernels.contains(text), "{text}: {kernels}");
         }
 
-        let (output, panics) = run(&package, profile, "plain");
+        let (output, errors) = run(&package, profile, "plain");
         assert!(output.contains("\ncounted 1000\n"), "{output}");
         assert!(output.contains("panicked in work-item [500] at ") && output.contains("500 has 3 digits"), "{output}");
         assert!(output.contains("index [1000] is outside the accessor's range [1000], in buffer "), "{output}");
-        assert!(panics.contains("500 has 3 digits") && !panics.contains(SYMBOL), "{panics}");
-        if !std::arch::is_x86_feature_detected!("avx2") {
-            println!("native code was not run: the processor has no AVX2");
+        assert!(errors.contains("500 has 3 digits") && !errors.contains(SYMBOL[0]), "{errors}");
+        assert_eq!(n_native(&errors), 0);
+        if !has_v3() {
             continue;
         }
+        let has_v4 = std::arch::is_x86_feature_detected!("avx512vl");
         for code in ["auto", "v3"] {
-            let (native, panics) = run(&package, profile, code);
+            let (native, errors) = run(&package, profile, code);
             assert_eq!(native, output, "{profile} {code}");
-            assert!(panics.contains(SYMBOL), "it unwinds through native code: {panics}");
+            let level = if has_v4 && code == "auto" && targets.ends_with("v4") { "v4" } else { "v3" };
+            assert!(errors.contains(&SYMBOL.join(level)), "it unwinds through native code of {level}: {errors}");
+            assert_eq!(n_native(&errors), HAVE.len());
         }
+        for (code, expected) in [("v5", "expected auto, plain, v3 or v4"), ("v4", "it has not all of x86-64-v4")] {
+            if code == "v4" && has_v4 {
+                assert_eq!(run(&package, profile, code).0, output);
+                continue;
+            }
+            let mut command = Command::new(program(&package, profile, PROGRAM));
+            let ended = command.env("OXISYCL_HOST_CODE", code).output().unwrap();
+            let errors = String::from_utf8_lossy(&ended.stderr);
+            assert!(!ended.status.success() && ended.stdout.is_empty(), "{ended:?}");
+            assert!(
+                errors.contains(&format!("OXISYCL_HOST_CODE=\"{code}\": ")) && errors.contains(expected),
+                "{errors}"
+            );
+        }
+        if profile == "release" {
+            halves_of_another_build_are_refused(&package, &output);
+        }
+    }
+}
+
+/// Changes images of the program, as if its native code were of another build.
+fn halves_of_another_build_are_refused(package: &Package, output: &str) {
+    let other_captures = |image: &mut DeviceImage| image.kernels[0].parameters.size += 8;
+    let behind_the_table = |image: &mut DeviceImage| image.code = DeviceImage::native_code(6);
+    for (change, expected) in [
+        (&other_captures as &dyn Fn(&mut DeviceImage), "in the image, but "),
+        (&behind_the_table, "its image names function 6 of native code, which the table of 6 functions lacks"),
+    ] {
+        let mut bytes = fs::read(program(package, "release", PROGRAM)).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let (start, size) = file.section_by_name(".oxisycl").and_then(|section| section.file_range()).unwrap();
+        let range = start as usize..(start + size) as usize;
+        let mut images = decode_bundle(&bytes[range.clone()]).unwrap();
+        let is_native =
+            |image: &&mut DeviceImage| matches!(image.target, ImageTarget::Host { .. }) && !image.kernels.is_empty();
+        images.iter_mut().filter(is_native).for_each(change);
+        let changed = encode_bundle(&images).unwrap();
+        bytes[range].copy_from_slice(&changed);
+        let path = program(package, "release", "changed");
+        fs::copy(program(package, "release", PROGRAM), &path).unwrap();
+        fs::write(&path, bytes).unwrap();
+        let (changed, errors) = succeed(&mut Command::new(path));
+        assert_eq!((changed.as_str(), n_native(&errors)), (output, 0));
+        let reports: Vec<&str> = errors.lines().filter(|line| line.starts_with("oxisycl: ")).collect();
+        let [report] = reports[..] else { panic!("one report: {errors}") };
+        assert!(report.contains(expected) && report.contains("the host runs plain code"), "{report}");
+    }
+}
+
+/// Without symbols and without unwinding.
+#[test]
+fn native_code_stays_in_a_program_that_is_stripped_and_aborts() {
+    let package = Package::enter();
+    package.sycl(&["build", "--profile", "stripped", "--targets", "host-v3", "--bin", PROGRAM]);
+    let path = program(&package, "stripped", PROGRAM);
+    assert_eq!(object::File::parse(&*fs::read(&path).unwrap()).unwrap().symbols().count(), 0);
+    let (plain, errors) = run(&package, "stripped", "plain");
+    assert!(plain.contains("\ncounted 1000\n") && !plain.contains("failed"), "{plain}");
+    assert_eq!(n_native(&errors), 0);
+    if !has_v3() {
+        return;
+    }
+    let (native, errors) = run(&package, "stripped", "v3");
+    assert_eq!((native, n_native(&errors)), (plain, 4));
+    for code in ["plain", "v3"] {
+        let ended = Command::new(&path).arg("fail").env("OXISYCL_HOST_CODE", code).output().unwrap();
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.signal(), Some(6), "it aborts: {errors}");
+        assert!(errors.contains("item 500 has 3 digits") && errors.contains("src/bin/native.rs:"), "{errors}");
     }
 }

@@ -24,6 +24,17 @@ oxisycl = { path = "OXISYCL/crates/oxisycl", default-features = false }
 oxisycl-device = { path = "OXISYCL/crates/oxisycl-device" }
 generic = { path = "generic" }
 tables = { path = "tables" }
+
+[profile.stripped]
+inherits = "dev"
+debug = false
+opt-level = 1
+panic = "abort"
+strip = true
+
+# For the time that the test takes.
+[profile.stripped.package."*"]
+opt-level = 0
 "#;
 
 const LIBRARY: &str = r#"
