@@ -5,16 +5,17 @@
 //! is printed about single kernels.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use oxisycl_compiler::{REPLACED, Toolchain, registration_object};
+use oxisycl_compiler::{REPLACED, Registers, Toolchain, registration_object};
 use oxisycl_image::DeviceImage;
 
 use super::allowed::Allowed;
 use super::captures;
 use super::diagnostic::Reporter;
 use super::invocation::Invocation;
-use super::native;
+use super::native::{self, Blamed, NativeObject};
 use super::pass_times;
 use super::published::is_published;
 use super::refusals::{self, Message};
@@ -26,15 +27,59 @@ use crate::files::write_atomically;
 use crate::settings::Settings;
 use crate::toolchain;
 
-/// The object that registers the crate's images, if a target has kernels of it, and those of its kernels' native code. `None` if what its
-/// kernels capture is an error, which was reported.
-pub(super) fn objects(
+/// What is linked to a crate for its kernels.
+#[derive(Default)]
+pub(super) struct Linked {
+    /// The object that registers the images, if a target has kernels of the crate.
+    registration: Option<Registration>,
+    /// The objects with native code of its kernels.
+    pub(super) native: Vec<NativeObject>,
+}
+
+struct Registration {
+    object: PathBuf,
+    toolchain: Toolchain,
+    images: Vec<DeviceImage>,
+    registers: Registers,
+}
+
+impl Linked {
+    /// The arguments of rustc that link it.
+    pub(super) fn arguments(&self) -> Vec<OsString> {
+        let registration = self.registration.iter().map(|registration| &registration.object);
+        let objects = registration.chain(self.native.iter().map(|native| &native.path));
+        let argument = |object: &PathBuf| {
+            let mut argument = OsString::from("link-arg=");
+            argument.push(object);
+            ["-C".into(), argument]
+        };
+        objects.flat_map(argument).collect()
+    }
+
+    /// Takes out native code that cannot be linked.
+    pub(super) fn drop_native(&mut self, blamed: &[Blamed]) -> Result<()> {
+        let Some(registration) = &mut self.registration else { return Ok(()) };
+        native::remove(&mut registration.images, &mut self.native, blamed)?;
+        registration.write(&self.native)
+    }
+}
+
+impl Registration {
+    fn write(&self, native: &[NativeObject]) -> Result<()> {
+        let symbols: Vec<String> = native.iter().map(|object| object.symbol.clone()).collect();
+        let Self { object, toolchain, images, registers } = self;
+        write_atomically(object, &registration_object(toolchain, images, &symbols, registers)?)
+    }
+}
+
+/// Compiles what is linked for a crate's kernels. `None` if what they capture is an error, which was reported.
+pub(super) fn prepare(
     settings: &Settings,
     (rustc, invocation): (&Path, &Invocation),
     (place, sidecar, runtime): (&Place, &Sidecar, &Runtime),
     allowed: &Allowed,
     reporter: &Reporter,
-) -> Result<Option<Vec<PathBuf>>> {
+) -> Result<Option<Linked>> {
     let toolchain = toolchain::ask(rustc)?;
     let closure = Closure::of(place, sidecar, &settings.tool)?;
     let progress = settings.progress.clone();
@@ -81,13 +126,12 @@ pub(super) fn objects(
     }
     let mut images: Vec<DeviceImage> = images.into_iter().flat_map(|(_, images)| images).collect();
     if images.is_empty() {
-        return Ok(Some(Vec::new()));
+        return Ok(Some(Linked::default()));
     }
-    let (symbols, mut objects) = native::write(&mut images, place)?;
-    let object = place.object();
-    write_atomically(&object, &registration_object(&toolchain, &images, &symbols, &registers(runtime)?)?)?;
-    objects.insert(0, object);
-    Ok(Some(objects))
+    let native = native::write(&mut images, place)?;
+    let registration = Registration { object: place.object(), toolchain, images, registers: registers(runtime)? };
+    registration.write(&native)?;
+    Ok(Some(Linked { registration: Some(registration), native }))
 }
 
 /// The images of each target, and what to warn of beside single kernels: once, although targets have most of it in common.

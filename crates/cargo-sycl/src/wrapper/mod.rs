@@ -17,6 +17,7 @@ mod check;
 pub(crate) mod device_arguments;
 pub(crate) mod device_pass;
 mod diagnostic;
+mod final_link;
 pub(crate) mod invocation;
 mod link;
 mod native;
@@ -41,6 +42,7 @@ use self::allowed::Allowed;
 use self::device_pass::Passed;
 use self::diagnostic::Reporter;
 use self::invocation::Invocation;
+use self::link::Linked;
 use self::sidecar::{Deferred, Place, Sidecar};
 use crate::failure::{Failure, Result};
 use crate::settings::Settings;
@@ -123,16 +125,16 @@ fn compile(settings: &Settings, host: &Host, invocation: &Invocation, out_dir: &
             "the static library of crate `{name}` contains no device code: its kernels run on the host device only"
         ));
     }
-    let mut link = Vec::new();
+    let mut linked = Linked::default();
     let mut stamp = stamps::of_library(settings);
     if is_linked {
-        let objects =
-            link::objects(settings, (&host.rustc, invocation), (&place, &sidecar, &own), &allowed, &reporter)?;
-        let Some(objects) = objects else { exit(1) };
-        link.extend(objects.into_iter().flat_map(link_argument));
+        let prepared =
+            link::prepare(settings, (&host.rustc, invocation), (&place, &sidecar, &own), &allowed, &reporter)?;
+        let Some(prepared) = prepared else { exit(1) };
+        linked = prepared;
         stamp = stamps::of_linked(settings);
     }
-    let status = host.command(&link).status().map_err(|error| Failure::start(&host.program, error))?;
+    let status = final_link::run(host, &place, linked, &reporter)?;
     if status.success() {
         let sources = out_dir.join(format!("{}.d", invocation.stem()));
         for source in allowed.because_of.iter().chain([&stamp]) {
@@ -140,12 +142,6 @@ fn compile(settings: &Settings, host: &Host, invocation: &Invocation, out_dir: &
         }
     }
     exit(status.code().unwrap_or(1));
-}
-
-fn link_argument(object: PathBuf) -> [OsString; 2] {
-    let mut argument = OsString::from("link-arg=");
-    argument.push(object);
-    ["-C".into(), argument]
 }
 
 /// The crates of the program that a crate depends on directly, once each.

@@ -3,9 +3,11 @@
 //! Owns what a link has to be for that, and the objects. Which kernels have such code is the compiler's matter.
 
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
+use object::{Object, ObjectSymbol};
 use oxisycl_compiler::native_symbol;
-use oxisycl_image::{DeviceImage, ImageTarget};
+use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, UnsupportedKernel, user_name};
 
 use super::invocation::Invocation;
 use super::sidecar::Place;
@@ -54,29 +56,122 @@ pub(super) fn library_of_ours(place: &Place, invocation: &Invocation) -> Option<
     folders.map(|folder| Path::new(folder).join(name)).find(|path| path.exists())
 }
 
-/// Writes the native code in images as objects to link. The images then have the numbers of the functions in the table of these symbols.
-pub(super) fn write(images: &mut [DeviceImage], place: &Place) -> Result<(Vec<String>, Vec<PathBuf>)> {
-    let (mut symbols, mut objects) = (Vec::new(), Vec::new());
+/// The native code of a kernel for a level, to be linked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct NativeObject {
+    pub(super) path: PathBuf,
+    /// The function in it.
+    pub(super) symbol: String,
+    /// The kernel, as the user knows it.
+    kernel: String,
+}
+
+/// Writes the native code in images as objects to link. The images then have the numbers of the functions in the table of these objects' symbols.
+pub(super) fn write(images: &mut [DeviceImage], place: &Place) -> Result<Vec<NativeObject>> {
+    let mut objects = Vec::new();
     for image in images {
-        let ImageTarget::Host { level: Some(level), .. } = image.target else { continue };
-        let [kernel] = &image.kernels[..] else { continue };
-        let number = u32::try_from(symbols.len());
-        let number = number.map_err(|_| Failure::new(format!("{} kernels have native code", symbols.len())))?;
-        let object = place.native_object(symbols.len());
-        write_atomically(&object, &image.code)?;
-        symbols.push(native_symbol(&kernel.symbol, level));
-        objects.push(object);
-        image.code = DeviceImage::native_code(number);
+        let Some(symbol) = symbol(image) else { continue };
+        let path = place.native_object(objects.len());
+        write_atomically(&path, &image.code)?;
+        image.code = code(objects.len())?;
+        objects.push(NativeObject { path, symbol, kernel: user_name(&image.kernels[0].type_name).to_owned() });
     }
-    Ok((symbols, objects))
+    Ok(objects)
+}
+
+/// The symbol of the native code of an image; `None` if it has none.
+fn symbol(image: &DeviceImage) -> Option<String> {
+    let ImageTarget::Host { level: Some(level), .. } = image.target else { return None };
+    let [kernel] = &image.kernels[..] else { return None };
+    Some(native_symbol(&kernel.symbol, level))
+}
+
+/// What stands in an image for the function of this number.
+fn code(number: usize) -> Result<Vec<u8>> {
+    let number = u32::try_from(number);
+    number.map(DeviceImage::native_code).map_err(|_| Failure::new("too many kernels have native code"))
+}
+
+/// Native code that cannot be linked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Blamed {
+    object: NativeObject,
+    /// What the linker does not find, as far as it can be told.
+    missing: Vec<String>,
+}
+
+impl Blamed {
+    fn reason(&self) -> String {
+        let missing: Vec<String> = self.missing.iter().map(|symbol| format!("`{symbol}`")).collect();
+        match &missing[..] {
+            [] => "the linker refuses its native code".to_owned(),
+            _ => format!("it needs {}, which the linker does not find", missing.join(" and ")),
+        }
+    }
+}
+
+impl fmt::Display for Blamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kernel `{}`: {}", self.object.kernel, self.reason())
+    }
+}
+
+/// The objects that a linker names in what it said when it failed, and which of the symbols that they need.
+pub(super) fn blamed(objects: &[NativeObject], said: &str) -> Result<Vec<Blamed>> {
+    let is_named = |name: &str| {
+        let is_part = |c: char| c.is_alphanumeric() || "_$".contains(c);
+        said.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&said[..at], &said[at + name.len()..]);
+            !before.ends_with(is_part) && !after.starts_with(is_part)
+        })
+    };
+    let named = objects.iter().filter(|object| is_named(&object.path.to_string_lossy()));
+    named
+        .map(|object| {
+            let bytes = fs::read(&object.path).map_err(|error| Failure::file(&object.path, error))?;
+            let missing = undefined(&bytes).into_iter().filter(|symbol| is_named(symbol)).collect();
+            Ok(Blamed { object: object.clone(), missing })
+        })
+        .collect()
+}
+
+/// The symbols that an object needs from others.
+fn undefined(bytes: &[u8]) -> Vec<String> {
+    let Ok(file) = object::File::parse(bytes) else { return Vec::new() };
+    let symbols = file.symbols().filter(|symbol| symbol.is_undefined()).filter_map(|symbol| symbol.name().ok());
+    symbols.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// Takes native code out of images and objects. The images say why, and the rest get other numbers.
+pub(super) fn remove(images: &mut [DeviceImage], objects: &mut Vec<NativeObject>, blamed: &[Blamed]) -> Result<()> {
+    objects.retain(|object| !blamed.iter().any(|blamed| blamed.object == *object));
+    for image in images {
+        let Some(symbol) = symbol(image) else { continue };
+        match blamed.iter().find(|blamed| blamed.object.symbol == symbol) {
+            Some(blamed) => {
+                let kernels = std::mem::take(&mut image.kernels);
+                let unsupported = |kernel: KernelEntry| {
+                    let KernelEntry { type_id, form, type_name, .. } = kernel;
+                    UnsupportedKernel { type_id, form, type_name, reason: blamed.reason() }
+                };
+                image.unsupported.extend(kernels.into_iter().map(unsupported));
+                image.code = Vec::new();
+                image.sites = Vec::new();
+            }
+            None => {
+                let number = objects.iter().position(|object| object.symbol == symbol);
+                image.code = code(number.ok_or_else(|| Failure::new(format!("{symbol} has no object")))?)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
-    use std::fs;
 
-    use oxisycl_image::{Form, HostLevel, KernelEntry, ParameterLayout};
+    use oxisycl_image::{Form, HostLevel, ParameterLayout};
 
     use super::*;
     use crate::files::tests::Scratch;
@@ -151,13 +246,29 @@ mod tests {
         let refused = DeviceImage { kernels: Vec::new(), ..image(host(), "none", b"") };
         let ptx = image(ImageTarget::Ptx { sm: 70 }, "k_0", b"ptx");
         let mut images = [image(host(), "k_a", b"a"), refused.clone(), ptx.clone(), image(host(), "k_b", b"b")];
-        let (symbols, objects) = write(&mut images, &place).unwrap();
+        let mut objects = write(&mut images, &place).unwrap();
+        let symbols: Vec<&str> = objects.iter().map(|object| &*object.symbol).collect();
         assert_eq!(symbols, ["__oxisycl_native_v3_k_a", "__oxisycl_native_v3_k_b"]);
-        let written: Vec<Vec<u8>> = objects.iter().map(|object| fs::read(object).unwrap()).collect();
+        let written: Vec<Vec<u8>> = objects.iter().map(|object| fs::read(&object.path).unwrap()).collect();
         assert_eq!(written, [b"a", b"b"]);
         assert_eq!([&images[0], &images[3]].map(DeviceImage::native_index), [Some(0), Some(1)]);
+        assert_eq!(images[1..3], [refused.clone(), ptx.clone()]);
+
+        let path = |number: usize| objects[number].path.display().to_string();
+        assert_eq!(blamed(&objects, &format!("cannot find {}x", path(0))).unwrap(), [], "another file");
+        let found = blamed(&objects, &format!("undefined symbol: x\n>>> {}:(function f)", path(0))).unwrap();
+        assert_eq!(found, [Blamed { object: objects[0].clone(), missing: Vec::new() }]);
+        let all = objects.clone();
+        let found = [Blamed { missing: vec!["x".to_owned()], ..found[0].clone() }];
+        remove(&mut images, &mut objects, &found).unwrap();
+        assert_eq!(objects, all[1..]);
         assert_eq!(images[1..3], [refused, ptx]);
+        assert_eq!([&images[0], &images[3]].map(DeviceImage::native_index), [None, Some(0)]);
+        let [kernel] = &images[0].unsupported[..] else { panic!("{:?}", images[0]) };
+        assert_eq!(kernel.reason, "it needs `x`, which the linker does not find");
+        assert_eq!(found[0].to_string(), "kernel `app::k`: it needs `x`, which the linker does not find");
+
         place.clear().unwrap();
-        assert!(!objects.iter().any(|object| object.exists()), "they are of the last link alone");
+        assert!(!all.iter().any(|object| object.path.exists()), "they are of the last link alone");
     }
 }

@@ -164,3 +164,30 @@ fn native_code_stays_in_a_program_that_is_stripped_and_aborts() {
         assert!(errors.contains("item 500 has 3 digits") && errors.contains("src/bin/native.rs:"), "{errors}");
     }
 }
+
+/// What the linker does not find takes the native code of its kernels away, and nothing else.
+#[test]
+fn a_program_links_without_the_native_code_that_cannot_be_linked() {
+    const UNLINKED: &str = "unlinked";
+    let package = Package::enter();
+    package.touch(UNLINKED);
+    let (_, messages) = package.sycl(&["build", "--targets", "host-v3", "--bin", UNLINKED]);
+    let warnings: Vec<&str> = messages.lines().filter(|line| line.starts_with("warning: ")).collect();
+    let [warning, ..] = warnings[..] else { panic!("no warning: {messages}") };
+    for text in [
+        "the native code of some kernels cannot be linked",
+        "kernel `unlinked::never::{{closure}}`: it needs `nowhere`, which the linker does not find",
+        "kernel `unlinked::halved::{{closure}}::{{closure}}`: it needs `local_half`, which the linker does not find",
+    ] {
+        assert!(warning.contains(text), "{text}: {messages}");
+    }
+    assert!(!messages.contains("error"), "{messages}");
+    let path = format!("target/sycl/debug/{UNLINKED}");
+    let (kernels, _) = package.sycl(&["inspect", &path]);
+    assert!(kernels.contains("alone: it needs `nowhere`, which the linker does not find"), "{kernels}");
+    for (code, n) in [("plain", 0), ("auto", usize::from(has_v3()))] {
+        let mut command = Command::new(package.folder().join(&path));
+        let (output, errors) = succeed(command.env("OXISYCL_HOST_CODE", code));
+        assert_eq!((output.as_str(), n_native(&errors)), ("[0, 1, 2] [0, 2, 4]\n", n), "{code}");
+    }
+}
