@@ -75,6 +75,7 @@ fn aspects(driver: &Driver, device: RawDevice, facts: &Facts) -> Vec<Aspect> {
         Aspect::Fp16,
         Aspect::Fp64,
         Aspect::Atomic64,
+        Aspect::Image,
         Aspect::ExtOxisyclFloatAtomics,
         Aspect::QueueProfiling,
         Aspect::OnlineCompiler,

@@ -169,6 +169,7 @@ fn host_aspects() -> Vec<Aspect> {
         Aspect::Fp16,
         Aspect::Fp64,
         Aspect::Atomic64,
+        Aspect::Image,
         Aspect::ExtOxisyclAtomic128,
         Aspect::QueueProfiling,
         Aspect::UsmDeviceAllocations,

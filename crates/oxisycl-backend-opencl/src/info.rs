@@ -111,6 +111,7 @@ fn aspects(device: Asked<'_>, sharing: &Sharing) -> Vec<Aspect> {
         (Aspect::Fp16, has("cl_khr_fp16")),
         (Aspect::Fp64, device.number(code::DEVICE_DOUBLE_FP_CONFIG) != 0),
         (Aspect::Atomic64, has("cl_khr_int64_base_atomics") && has("cl_khr_int64_extended_atomics")),
+        (Aspect::Image, true),
         (Aspect::ExtOxisyclFloatAtomics, has("cl_ext_float_atomics") && has_float_sums(device)),
         (Aspect::OnlineCompiler, device.number(code::DEVICE_COMPILER_AVAILABLE) != 0),
         (Aspect::OnlineLinker, device.number(code::DEVICE_LINKER_AVAILABLE) != 0),

@@ -37,6 +37,7 @@ mod chunks;
 mod element;
 pub mod float;
 pub mod group;
+pub mod images;
 mod item;
 mod kernel;
 pub mod math;

@@ -6,16 +6,16 @@
 use oxisycl_types::Aspect;
 
 /// Whether any device that a program can be compiled for may have `aspect` (`any_device_has` of SYCL). If not, no device of the program
-/// has it. The macro of the same name answers for the targets of a build.
-pub const fn any_device_has(aspect: Aspect) -> bool {
-    !matches!(aspect, Aspect::Image)
+/// has it. `true` for every aspect. The macro of the same name answers for the targets of a build.
+pub const fn any_device_has(_aspect: Aspect) -> bool {
+    true
 }
 
-/// Whether all devices that a program can be compiled for have `aspect` (`all_devices_have` of SYCL). `false` for every aspect: for each of
-/// them, some device runs kernels without it. A simulated device lacks the aspects that its configuration leaves out. An aspect that every
-/// device is to have would be named here. The macro of the same name answers for the targets of a build.
-pub const fn all_devices_have(_aspect: Aspect) -> bool {
-    false
+/// Whether all devices that a program can be compiled for have `aspect` (`all_devices_have` of SYCL). Only [`Aspect::Image`] is had by all. For
+/// each of the others, some device runs kernels without it. A simulated device lacks the aspects that its configuration leaves out. The macro
+/// of the same name answers for the targets of a build.
+pub const fn all_devices_have(aspect: Aspect) -> bool {
+    matches!(aspect, Aspect::Image)
 }
 
 /// Whether a device that this build makes code for may have an [`Aspect`] (`any_device_has` of SYCL). The build makes
@@ -110,7 +110,6 @@ const fn host_has(aspect: Aspect) -> Has {
         | Aspect::Accelerator
         | Aspect::Custom
         | Aspect::Emulated
-        | Aspect::Image
         | Aspect::OnlineCompiler
         | Aspect::OnlineLinker
         | Aspect::ExtOxisyclFloatAtomics => Has::None,
@@ -125,6 +124,7 @@ const fn cuda_has(aspect: Aspect) -> Has {
         | Aspect::Fp16
         | Aspect::Fp64
         | Aspect::Atomic64
+        | Aspect::Image
         | Aspect::OnlineCompiler
         | Aspect::OnlineLinker
         | Aspect::QueueProfiling
@@ -142,8 +142,8 @@ const fn cuda_has(aspect: Aspect) -> Has {
 
 const fn opencl_has(aspect: Aspect) -> Has {
     match aspect {
-        Aspect::QueueProfiling | Aspect::UsmDeviceAllocations => Has::All,
-        Aspect::Emulated | Aspect::HostDebuggable | Aspect::Image | Aspect::ExtOxisyclAtomic128 => Has::None,
+        Aspect::Image | Aspect::QueueProfiling | Aspect::UsmDeviceAllocations => Has::All,
+        Aspect::Emulated | Aspect::HostDebuggable | Aspect::ExtOxisyclAtomic128 => Has::None,
         _ => Has::Some,
     }
 }

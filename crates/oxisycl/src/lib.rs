@@ -40,6 +40,7 @@ mod environment;
 mod event;
 mod handler;
 mod host_accessor;
+mod image_objects;
 pub mod interop;
 pub mod kernel_bundle;
 mod kernel_id;
@@ -72,6 +73,9 @@ pub use device::Device;
 pub use event::{Event, Profile};
 pub use handler::{Handler, HostMemory, HostScope, HostSlot, HostTaskAccessor, InteropHandle, NativeScope};
 pub use host_accessor::{HostAccessor, HostIter};
+pub use image_objects::{
+    BorrowedImage, HostSampledImageAccessor, HostUnsampledImageAccessor, ImagePitch, SampledImage, UnsampledImage,
+};
 pub use kernel_bundle::KernelBundle;
 pub use kernel_id::KernelId;
 pub use kernel_info::KernelInfo;
@@ -85,6 +89,7 @@ pub use oxisycl_backend::{
 pub use oxisycl_device::atomic;
 pub use oxisycl_device::group;
 pub use oxisycl_device::group::reduction;
+pub use oxisycl_device::images;
 pub use oxisycl_device::math;
 pub use oxisycl_device::multi_ptr;
 pub use oxisycl_device::operator;
@@ -96,14 +101,14 @@ pub use oxisycl_device::{
 };
 pub use oxisycl_image::{HostLevel, ImageTarget};
 pub use oxisycl_runtime::{Error, Result};
-pub use oxisycl_types::{AccessMode, Aspect, BackendKind, DeviceType, ErrorCode};
+pub use oxisycl_types::{AccessMode, Aspect, BackendKind, DeviceType, ErrorCode, ImageFormat, ImageSampler};
 
 /// What most programs need.
 pub mod prelude {
     pub use crate::argument::KernelArg;
     pub use crate::{
         Accessor, Aspect, Atomic, Buffer, BufferOptions, Chunked, Context, Device, DeviceCopyable, DeviceType, Error,
-        ErrorCode, Event, Handler, HostAccessor, Id, Item, Kernel, NdRange, NoInit, Platform, Queue, Range, Read,
-        ReadWrite, Single, View, Write, kernel,
+        ErrorCode, Event, Handler, HostAccessor, Id, ImageFormat, ImageSampler, Item, Kernel, NdRange, NoInit,
+        Platform, Queue, Range, Read, ReadWrite, SampledImage, Single, UnsampledImage, View, Write, kernel,
     };
 }

@@ -67,12 +67,12 @@ fn a_kernel_that_no_device_can_run_is_an_error_that_says_why() {
     let (one, other) = (kernel(|_| {}), kernel(|_| {}));
     let ids = [KernelId::of_range(&one), KernelId::of_range(&other)];
     let mut needs = image_of(&other);
-    needs.kernels[0].requirements = vec!["image".to_owned()];
+    needs.kernels[0].requirements = vec!["custom".to_owned()];
     let _images = Registered::new(&[image_of(&one), needs]);
     let device = device();
     let of = context(&device);
     let builder = || KernelBundle::<Executable>::builder(&of);
-    invalid(builder().with_kernels(&ids).get(), "it needs the aspect image, which the device lacks");
+    invalid(builder().with_kernels(&ids).get(), "it needs the aspect custom, which the device lacks");
     assert!(!builder().with_kernels(&ids).has_bundle() && !builder().with_kernels(&ids[1..]).has_bundle());
     assert!(builder().with_kernels(&ids[..1]).has_bundle() && builder().with_kernels(&[]).has_bundle());
     // Without a list, a kernel that no device can run is none of the bundle's.

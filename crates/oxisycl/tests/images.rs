@@ -130,13 +130,13 @@ fn a_missing_aspect_is_an_error_of_the_launch_only() {
     let _alone = alone();
     let kernel = kernel(|_| {});
     let mut needs = image_of(&kernel);
-    needs.kernels[0].requirements = vec!["fp64".to_owned(), "image".to_owned()];
+    needs.kernels[0].requirements = vec!["fp64".to_owned(), "custom".to_owned()];
     let _images = Registered::new(&[needs]);
     let device = device();
     let (code, message) = refused(&device, kernel);
     assert_eq!(code, ErrorCode::KernelNotSupported);
     let expected =
-        "it needs the aspect image, which the device lacks; submit it to a device that has it (`Device::has`)";
+        "it needs the aspect custom, which the device lacks; submit it to a device that has it (`Device::has`)";
     assert!(message.contains(expected) && message.contains(device.name()), "{message}");
     // Devices that run the program's own code run it.
     let host = Device::select(oxisycl::selector::cpu_selector).unwrap();
@@ -144,7 +144,7 @@ fn a_missing_aspect_is_an_error_of_the_launch_only() {
     let id = KernelId::of_range(&kernel);
     assert!(host.is_compatible([&id]) && !device.is_compatible([&id]));
     let error = device.check_compatible([&id]).unwrap_err();
-    assert!(error.to_string().contains("aspect image"), "{error}");
+    assert!(error.to_string().contains("aspect custom"), "{error}");
 }
 
 /// An argument of arguments, of which one is in an array in a tuple.
@@ -401,7 +401,7 @@ fn the_image_of_the_kernels_own_link_unit_wins_over_those_of_libraries() {
     );
     // In the program's own memory, as the kernel's native code is.
     static OWN: [AtomicU8; 4096] = [const { AtomicU8::new(0) }; 4096];
-    let bundle = encode_bundle(&[needs("image")]).unwrap();
+    let bundle = encode_bundle(&[needs("custom")]).unwrap();
     for (byte, value) in OWN.iter().zip(&bundle) {
         byte.store(*value, Ordering::Relaxed);
     }
@@ -412,5 +412,5 @@ fn the_image_of_the_kernels_own_link_unit_wins_over_those_of_libraries() {
     let (_, message) = refused(&device, kernel);
     // SAFETY: registered above.
     unsafe { __oxisycl_unregister_images(own, bundle.len()) };
-    assert!(message.contains("it needs the aspect image"), "{message}");
+    assert!(message.contains("it needs the aspect custom"), "{message}");
 }

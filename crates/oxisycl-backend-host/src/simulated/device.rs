@@ -34,7 +34,7 @@ pub(crate) struct SimulatedDevice {
 
 /// The description of a device with that configuration and memory.
 pub(crate) fn simulated_info(config: &SimulatedConfig, name: String, memory: MemoryInfo) -> DeviceInfo {
-    let mut aspects = vec![Aspect::Emulated, Aspect::ExtOxisyclAtomic128];
+    let mut aspects = vec![Aspect::Emulated, Aspect::Image, Aspect::ExtOxisyclAtomic128];
     let switches = [
         (Aspect::Fp16, config.fp16),
         (Aspect::Fp64, config.fp64),

@@ -27,13 +27,14 @@ const SPECIALIZED: &[&str] = &["oxisycl_device", "argument", "specialized"];
 /// Modules whose types may hold raw pointers. A user's module with the same path gains nothing. Rust's compiler keeps raw pointers of safe
 /// code from kernels, and references are refused there as anywhere.
 pub(crate) fn may_hold_addresses(namespaces: &[impl AsRef<str>]) -> bool {
-    let trusted: [&[&str]; 8] = [
+    let trusted: [&[&str]; 9] = [
         &["oxisycl_device", "accessor"],
         &["oxisycl_device", "argument", "bits"],
         &["oxisycl_device", "argument", "memory"],
         SPECIALIZED,
         &["oxisycl_device", "chunks"],
         &["oxisycl_device", "group", "reduction", "target"],
+        &["oxisycl_device", "images", "pixels"],
         &["oxisycl_device", "multi_ptr"],
         &["oxisycl", "usm"],
     ];
@@ -281,6 +282,7 @@ mod tests {
     fn addresses_are_believed_in_modules_of_ours_and_below() {
         assert!(may_hold_addresses(&["oxisycl_device", "accessor"]));
         assert!(may_hold_addresses(&["oxisycl", "usm", "inner"]));
+        assert!(may_hold_addresses(&["oxisycl_device", "images", "pixels"]));
         assert!(may_hold_addresses(&["oxisycl_device", "group", "reduction", "target"]));
         assert!(may_hold_addresses(&["oxisycl_device", "argument", "specialized"]));
         for other in [

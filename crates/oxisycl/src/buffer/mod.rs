@@ -5,6 +5,7 @@ mod advice;
 #[cfg(feature = "ndarray")]
 mod array;
 mod borrowed;
+mod bytes;
 mod create;
 mod destination;
 mod memory;

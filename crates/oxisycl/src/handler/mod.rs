@@ -447,7 +447,7 @@ impl<'cg> Handler<'cg> {
         self.group.kept_alive.push(value);
     }
 
-    fn record(&mut self, error: Error) {
+    pub(crate) fn record(&mut self, error: Error) {
         self.failed.get_or_insert(error);
     }
 

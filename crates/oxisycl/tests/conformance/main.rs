@@ -23,6 +23,7 @@ mod dependency;
 mod device;
 mod group;
 mod host_accessor;
+mod image;
 mod interop;
 mod kernel;
 mod multi_device;
@@ -96,6 +97,10 @@ const AREAS: &[(&str, &[Test])] = &[
     ("reduce", reduce::forms::TESTS),
     ("host_accessor", host_accessor::data::TESTS),
     ("host_accessor", host_accessor::blocking::TESTS),
+    ("image", image::pixels::TESTS),
+    ("image", image::samples::TESTS),
+    ("image", image::objects::TESTS),
+    ("image", image::borrowed::TESTS),
     ("usm", usm::allocations::TESTS),
     ("usm", usm::commands::TESTS),
     ("usm", usm::buffers::TESTS),

@@ -1,0 +1,86 @@
+//! Numbers of single channels: what their bits stand for, and the bits for a number. No floating-point policy changes the results of what
+//! decodes.
+
+use crate::{builtin, math};
+
+/// A number of 0 to `MAX` as a part of it, rounded once.
+#[inline(always)]
+pub(super) fn unorm<const MAX: u32>(bits: u32) -> f32 {
+    part::<MAX>(bits as i32)
+}
+
+/// A number of `-MAX` to `MAX` as a part of `MAX`, rounded once. The number below is -1, too.
+#[inline(always)]
+pub(super) fn snorm<const MAX: u32>(bits: i32) -> f32 {
+    part::<MAX>(if bits < -(MAX as i32) { -(MAX as i32) } else { bits })
+}
+
+#[inline(always)]
+fn part<const MAX: u32>(number: i32) -> f32 {
+    // Devices have slow divisions, and old processors slow fused products. Tests compare both.
+    if builtin::is_device_code() { part_by_products::<MAX>(number) } else { number as f32 / MAX as f32 }
+}
+
+/// A number as a part of `MAX` without a division: a quotient that is nearly right, and what it lacks.
+#[inline(always)]
+pub(super) fn part_by_products<const MAX: u32>(number: i32) -> f32 {
+    let (number, max) = (number as f32, MAX as f32);
+    let inverse = const { 1.0 / MAX as f32 };
+    let nearly = number * inverse;
+    math::fma(math::fma(-nearly, max, number), inverse, nearly)
+}
+
+/// The number of 0 to `MAX` that is nearest to `value * MAX`, the even one of two. Zero for a NaN.
+#[inline(always)]
+pub(super) fn to_unorm<const MAX: u32>(value: f32) -> u32 {
+    let max = MAX as i32 as f32;
+    let scaled = value * max;
+    let scaled = if scaled > 0.0 { if scaled < max { scaled } else { max } } else { 0.0 };
+    // A float from 2^23 on has no fraction: the sum is rounded, and the number is in its lowest bits.
+    (scaled + 8_388_608.0).to_bits() & 0x007f_ffff
+}
+
+/// The number of `-MAX` to `MAX` that is nearest to `value * MAX`, the even one of two. Zero for a NaN.
+#[inline(always)]
+pub(super) fn to_snorm<const MAX: u32>(value: f32) -> i32 {
+    let max = MAX as f32;
+    let scaled = value * max;
+    let scaled = if scaled > -max { if scaled < max { scaled } else { max } } else { -max };
+    let scaled = if value.is_nan() { 0.0 } else { scaled };
+    // 2^23 and half of it, so that negative numbers have room below.
+    (scaled + 12_582_912.0).to_bits() as i32 - 0x4b40_0000
+}
+
+/// The float that 16 bits stand for.
+#[inline(always)]
+pub(super) fn from_half(bits: u16) -> f32 {
+    const UNIT: f32 = 1.0 / 16_777_216.0;
+    let bits = u32::from(bits);
+    let magnitude = bits & 0x7fff;
+    let wide = if magnitude >= 0x7c00 {
+        magnitude << 13 | 0x7f80_0000
+    } else if magnitude >= 0x0400 {
+        (magnitude << 13) + (112 << 23)
+    } else {
+        (magnitude as i32 as f32 * UNIT).to_bits()
+    };
+    f32::from_bits(wide | (bits & 0x8000) << 16)
+}
+
+/// The 16 bits of the float that is nearest to `value`, the even one of two.
+#[inline(always)]
+pub(super) fn to_half(value: f32) -> u16 {
+    let bits = value.to_bits();
+    let (sign, magnitude) = (bits >> 16 & 0x8000, bits & 0x7fff_ffff);
+    let half = if magnitude > 0x7f80_0000 {
+        0x7e00 | magnitude >> 13 & 0x03ff
+    } else if magnitude >= 0x4780_0000 {
+        0x7c00
+    } else if magnitude >= 0x3880_0000 {
+        (magnitude + 0x0fff + (magnitude >> 13 & 1) - (112 << 23)) >> 13
+    } else {
+        // A float from 0.5 on has units of 2^-24, as the smallest of 16 bits.
+        (f32::from_bits(magnitude) + 0.5).to_bits() - 0x3f00_0000
+    };
+    (sign | half) as u16
+}

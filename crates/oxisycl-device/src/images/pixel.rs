@@ -1,0 +1,262 @@
+//! What kernels see of a pixel: a vector of red, green, blue and alpha.
+
+use oxisycl_types::{ChannelOrder, ChannelType, ImageFormat};
+
+use super::channel::{from_half, snorm, to_half, to_snorm, to_unorm, unorm};
+use super::srgb;
+use crate::DeviceCopyable;
+#[cfg(feature = "half")]
+use crate::vector::Half4;
+use crate::vector::{Float4, Int4, Uint4};
+
+/// What a pixel is read and written as: red, green, blue and alpha (SYCL 2020 section 4.7.6.13, `DataT`). A [`Float4`], [`Int4`], [`Uint4`] or,
+/// with the feature `half`, a `Half4`. Implemented by this crate only.
+///
+/// | channels | data |
+/// |---|---|
+/// | normalized, floats | `Float4`, `Half4` |
+/// | signed integers | `Int4` |
+/// | unsigned integers | `Uint4` |
+///
+/// Normalized numbers are rounded once when they are read. What is written is clamped to the channel's range, and rounded to the nearest number of
+/// the channel, the even one of two. A NaN that is written to a channel of integers is 0.
+#[diagnostic::on_unimplemented(
+    message = "a pixel cannot be read or written as `{Self}`",
+    note = "pixels are `Float4`, `Int4`, `Uint4`, or `Half4` with the feature `half`"
+)]
+pub trait PixelData: sealed::Data + DeviceCopyable {}
+
+pub(super) mod sealed {
+    use super::{ChannelType, ImageFormat};
+
+    /// How pixels are converted; not for users.
+    pub trait Data: Copy {
+        /// What pixels are mixed as.
+        type Mixed: Data;
+        /// The name of the data, for messages.
+        const NAME: &'static str;
+        /// Whether pixels between others are mixed.
+        const MIXES: bool;
+        /// Whether pixels of the channel type are read as this.
+        fn takes(channel_type: ChannelType) -> bool;
+        /// A pixel by its channels in memory.
+        fn decode(format: ImageFormat, channels: [u32; 4]) -> Self;
+        /// The channels in memory.
+        fn encode(self, format: ImageFormat) -> [u32; 4];
+        /// The colour beyond the image.
+        fn border(format: ImageFormat) -> Self;
+        /// This and `weight` of the other one.
+        fn mix(self, other: Self, weight: f32) -> Self;
+        /// What pixels were mixed to.
+        fn of_mixed(mixed: Self::Mixed) -> Self;
+    }
+}
+
+/// Red, green, blue and alpha of channels in the order of memory.
+#[inline(always)]
+fn from_memory<T: Copy>(order: ChannelOrder, [a, b, c, d]: [T; 4], zero: T, one: T) -> [T; 4] {
+    use ChannelOrder as Order;
+    match order {
+        Order::A => [zero, zero, zero, a],
+        Order::R | Order::Rx => [a, zero, zero, one],
+        Order::Rg | Order::Rgx => [a, b, zero, one],
+        Order::Ra => [a, zero, zero, b],
+        Order::Rgb | Order::Rgbx | Order::Srgb => [a, b, c, one],
+        Order::Rgba | Order::Srgba => [a, b, c, d],
+        Order::Argb => [b, c, d, a],
+        Order::Bgra | Order::Sbgra => [c, b, a, d],
+        Order::Abgr => [d, c, b, a],
+        Order::Intensity => [a, a, a, a],
+        Order::Luminance => [a, a, a, one],
+    }
+}
+
+/// Channels in the order of memory of red, green, blue and alpha. Those that the order does not have are any.
+#[inline(always)]
+fn to_memory<T: Copy>(order: ChannelOrder, [r, g, b, a]: [T; 4]) -> [T; 4] {
+    use ChannelOrder as Order;
+    match order {
+        Order::A => [a; 4],
+        Order::Ra => [r, a, a, a],
+        Order::Argb => [a, r, g, b],
+        Order::Bgra | Order::Sbgra => [b, g, r, a],
+        Order::Abgr => [a, b, g, r],
+        _ => [r, g, b, a],
+    }
+}
+
+/// Whether the channel at that place of memory follows the curve of sRGB. Alpha comes last, and does not.
+#[inline(always)]
+fn is_curved(format: ImageFormat, place: usize) -> bool {
+    format.order().is_srgb() && place < 3
+}
+
+#[inline(always)]
+fn float_of(format: ImageFormat, place: usize, bits: u32) -> f32 {
+    match format.channel_type() {
+        ChannelType::SnormInt8 => snorm::<127>(i32::from(bits as u8 as i8)),
+        ChannelType::SnormInt16 => snorm::<32767>(i32::from(bits as u16 as i16)),
+        ChannelType::UnormInt8 if is_curved(format, place) => srgb::to_linear(bits as u8),
+        ChannelType::UnormInt8 => unorm::<255>(bits),
+        ChannelType::UnormInt16 => unorm::<65535>(bits),
+        ChannelType::UnormShort565 if place == 1 => unorm::<63>(bits),
+        ChannelType::UnormShort565 | ChannelType::UnormShort555 => unorm::<31>(bits),
+        ChannelType::UnormInt101010 => unorm::<1023>(bits),
+        ChannelType::Float16 => from_half(bits as u16),
+        _ => f32::from_bits(bits),
+    }
+}
+
+#[inline(always)]
+fn bits_of(format: ImageFormat, place: usize, value: f32) -> u32 {
+    match format.channel_type() {
+        ChannelType::SnormInt8 => to_snorm::<127>(value) as u32,
+        ChannelType::SnormInt16 => to_snorm::<32767>(value) as u32,
+        ChannelType::UnormInt8 if is_curved(format, place) => u32::from(srgb::from_linear(value)),
+        ChannelType::UnormInt8 => to_unorm::<255>(value),
+        ChannelType::UnormInt16 => to_unorm::<65535>(value),
+        ChannelType::UnormShort565 if place == 1 => to_unorm::<63>(value),
+        ChannelType::UnormShort565 | ChannelType::UnormShort555 => to_unorm::<31>(value),
+        ChannelType::UnormInt101010 => to_unorm::<1023>(value),
+        ChannelType::Float16 => u32::from(to_half(value)),
+        _ => value.to_bits(),
+    }
+}
+
+#[inline(always)]
+fn each<T: Copy, U>([a, b, c, d]: [T; 4], f: impl Fn(usize, T) -> U) -> [U; 4] {
+    [f(0, a), f(1, b), f(2, c), f(3, d)]
+}
+
+impl PixelData for Float4 {}
+impl sealed::Data for Float4 {
+    type Mixed = Self;
+    const NAME: &'static str = "Float4";
+    const MIXES: bool = true;
+
+    #[inline(always)]
+    fn takes(channel_type: ChannelType) -> bool {
+        channel_type.is_float()
+    }
+
+    #[inline(always)]
+    fn decode(format: ImageFormat, channels: [u32; 4]) -> Self {
+        let channels = each(channels, |place, bits| float_of(format, place, bits));
+        Self::from_array(from_memory(format.order(), channels, 0.0, 1.0))
+    }
+
+    #[inline(always)]
+    fn encode(self, format: ImageFormat) -> [u32; 4] {
+        each(to_memory(format.order(), self.to_array()), |place, value| bits_of(format, place, value))
+    }
+
+    #[inline(always)]
+    fn border(format: ImageFormat) -> Self {
+        Self::from_array([0.0, 0.0, 0.0, f32::from(format.border_alpha())])
+    }
+
+    #[inline(always)]
+    fn mix(self, other: Self, weight: f32) -> Self {
+        let rest = 1.0 - weight;
+        Self::from_fn(|i| rest * self[i] + weight * other[i])
+    }
+
+    #[inline(always)]
+    fn of_mixed(mixed: Self) -> Self {
+        mixed
+    }
+}
+
+#[cfg(feature = "half")]
+impl PixelData for Half4 {}
+#[cfg(feature = "half")]
+impl sealed::Data for Half4 {
+    type Mixed = Float4;
+    const NAME: &'static str = "Half4";
+    const MIXES: bool = true;
+
+    #[inline(always)]
+    fn takes(channel_type: ChannelType) -> bool {
+        channel_type.is_float()
+    }
+
+    #[inline(always)]
+    fn decode(format: ImageFormat, channels: [u32; 4]) -> Self {
+        Self::of_mixed(Float4::decode(format, channels))
+    }
+
+    #[inline(always)]
+    fn encode(self, format: ImageFormat) -> [u32; 4] {
+        Float4::from_array(self.to_array().map(|x| from_half(x.to_bits()))).encode(format)
+    }
+
+    #[inline(always)]
+    fn border(format: ImageFormat) -> Self {
+        Self::of_mixed(Float4::border(format))
+    }
+
+    #[inline(always)]
+    fn mix(self, _other: Self, _weight: f32) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn of_mixed(mixed: Float4) -> Self {
+        Self::from_array(mixed.to_array().map(|x| half::f16::from_bits(to_half(x))))
+    }
+}
+
+macro_rules! integers {
+    ($($data:ident $element:ident $takes:ident: $small:ident $medium:ident;)*) => { $(
+        impl PixelData for $data {}
+        impl sealed::Data for $data {
+            type Mixed = Self;
+            const NAME: &'static str = stringify!($data);
+            const MIXES: bool = false;
+
+            #[inline(always)]
+            fn takes(channel_type: ChannelType) -> bool {
+                channel_type.$takes()
+            }
+
+            #[inline(always)]
+            fn decode(format: ImageFormat, channels: [u32; 4]) -> Self {
+                let channels = channels.map(|bits| match format.channel_type().size() {
+                    1 => $element::from(bits as $small),
+                    2 => $element::from(bits as $medium),
+                    _ => bits as $element,
+                });
+                Self::from_array(from_memory(format.order(), channels, 0, 1))
+            }
+
+            #[inline(always)]
+            fn encode(self, format: ImageFormat) -> [u32; 4] {
+                to_memory(format.order(), self.to_array()).map(|value| match format.channel_type().size() {
+                    1 => value.clamp($small::MIN as $element, $small::MAX as $element) as u32,
+                    2 => value.clamp($medium::MIN as $element, $medium::MAX as $element) as u32,
+                    _ => value as u32,
+                })
+            }
+
+            #[inline(always)]
+            fn border(format: ImageFormat) -> Self {
+                Self::from_array([0, 0, 0, $element::from(format.border_alpha())])
+            }
+
+            #[inline(always)]
+            fn mix(self, _other: Self, _weight: f32) -> Self {
+                self
+            }
+
+            #[inline(always)]
+            fn of_mixed(mixed: Self) -> Self {
+                mixed
+            }
+        }
+    )* };
+}
+
+integers! {
+    Int4 i32 is_signed: i8 i16;
+    Uint4 u32 is_unsigned: u8 u16;
+}

@@ -1,0 +1,99 @@
+//! The pixels of an image: an address, an extent and a format, without any rule on who may use them when.
+
+use oxisycl_types::{ImageFormat, ImageSampler};
+
+use super::PixelFormat;
+use super::memory::{load_channels, store_channels};
+use super::pixel::sealed::Data;
+use super::sample::sample;
+
+/// What the runtime makes accessors of images from. Rows follow each other without gaps, the last dimension is that of a row.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Pixels<const D: usize, F> {
+    first: *mut u8,
+    extent: [i32; D],
+    format: F,
+}
+
+impl<const D: usize, F: PixelFormat> Pixels<D, F> {
+    /// The most that an extent can be. Positions fit in an `i32` with room for one beyond either end.
+    pub const MAX_EXTENT: usize = 1 << 30;
+
+    /// Pixels at `first`. What is beyond [`MAX_EXTENT`](Self::MAX_EXTENT) counts as no pixels.
+    #[inline]
+    pub fn new(first: *mut u8, extent: [usize; D], format: F) -> Self {
+        let is_small = extent.iter().all(|&n| n <= Self::MAX_EXTENT);
+        Self { first, extent: extent.map(|n| if is_small { n as i32 } else { 0 }), format }
+    }
+
+    #[inline(always)]
+    pub fn extent(&self) -> [usize; D] {
+        self.extent.map(|n| n as usize)
+    }
+
+    #[inline(always)]
+    pub fn format(&self) -> ImageFormat {
+        self.format.format()
+    }
+
+    /// Where a pixel is; `None` outside of the image.
+    #[inline(always)]
+    fn address(&self, index: [usize; D]) -> Option<*mut u8> {
+        let mut position = 0_usize;
+        for (at, extent) in index.into_iter().zip(self.extent) {
+            if at >= extent as usize {
+                return None;
+            }
+            position = position.wrapping_mul(extent as usize).wrapping_add(at);
+        }
+        Some(self.first.wrapping_add(position.wrapping_mul(self.format().pixel_size())))
+    }
+
+    /// The pixel at `index`, or the border.
+    ///
+    /// # Safety
+    /// All pixels are in memory, aligned to the [format's alignment](ImageFormat::alignment), and nothing writes this one meanwhile. With
+    /// `CONSTANT`, nothing writes it while the kernel runs.
+    #[inline(always)]
+    pub unsafe fn load<V: Data, const CONSTANT: bool>(&self, index: [usize; D]) -> V {
+        let format = self.format();
+        match self.address(index) {
+            // SAFETY: the index is inside; the rest by the contract of this function.
+            Some(pixel) => V::decode(format, unsafe { load_channels::<CONSTANT>(format, pixel) }),
+            None => V::border(format),
+        }
+    }
+
+    /// Replaces the pixel at `index`. Does nothing outside of the image.
+    ///
+    /// # Safety
+    /// All pixels are in memory, aligned to the [format's alignment](ImageFormat::alignment), and nothing else uses this one meanwhile.
+    #[inline(always)]
+    pub unsafe fn store<V: Data>(&self, index: [usize; D], value: V) {
+        if let Some(pixel) = self.address(index) {
+            let format = self.format();
+            // SAFETY: the index is inside; the rest by the contract of this function.
+            unsafe { store_channels(format, pixel, value.encode(format)) }
+        }
+    }
+
+    /// What a sampler reads.
+    ///
+    /// # Safety
+    /// All pixels are in memory, aligned to the [format's alignment](ImageFormat::alignment), and nothing writes them while the kernel runs.
+    #[inline(always)]
+    pub unsafe fn sample<V: Data>(&self, sampler: ImageSampler, coordinates: [f32; D]) -> V {
+        // A position before the image becomes one far behind it.
+        let index = |at: [i32; D]| at.map(|i| i as usize);
+        sample(
+            sampler,
+            coordinates,
+            self.extent,
+            // SAFETY: by the contract of this function.
+            |at| unsafe { self.load::<V, true>(index(at)) },
+            // SAFETY: by the contract of this function.
+            |at| unsafe { self.load::<V::Mixed, true>(index(at)) },
+        )
+    }
+}

@@ -1,0 +1,108 @@
+//! Access of command groups to images.
+
+use oxisycl_device::images::{PixelData, PixelFormat, Pixels, SampledImageAccessor, UnsampledImageAccessor};
+use oxisycl_device::{Mode, ModeFor};
+use oxisycl_types::{Aspect, ErrorCode, ImageFormat};
+
+use super::{SampledImage, UnsampledImage};
+use crate::{Error, Handler, Read, Result};
+
+/// An error unless pixels of the format are read and written as `V`.
+pub(super) fn check_data<V: PixelData>(format: ImageFormat, id: u64) -> Result {
+    if V::takes(format.channel_type()) {
+        return Ok(());
+    }
+    let expected = match format.channel_type() {
+        t if t.is_signed() => "Int4",
+        t if t.is_unsigned() => "Uint4",
+        _ => "Float4 or Half4",
+    };
+    let name = V::NAME;
+    Err(Error::invalid(format!("image {id} has the format {format}: its pixels are {expected}, not {name}")))
+}
+
+impl<'cg> Handler<'cg> {
+    /// Access of this group's kernel to an image, whose pixels it reads and writes as `V`: [`Float4`](crate::vector::Float4),
+    /// [`Int4`](crate::vector::Int4), [`Uint4`](crate::vector::Uint4) or `Half4`.
+    ///
+    /// Failures as for [`access`](Self::access). `Invalid` if pixels of the format are not read as `V`; `FeatureNotSupported` if the device lacks
+    /// the aspect `image`.
+    ///
+    /// ```
+    /// use oxisycl::images::Rgba8Unorm;
+    /// use oxisycl::prelude::*;
+    /// use oxisycl::vector::Float4;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let picture = UnsampledImage::from_vec(Rgba8Unorm, vec![[255u8, 128, 0, 255]; 6], [2, 3])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let picture = cg.access_image(&picture, ReadWrite);
+    ///     cg.parallel_for([2, 3], move |item| picture.update(item, |colour: Float4| Float4::splat(1.0) - colour))
+    /// })?;
+    /// assert_eq!(picture.to_vec::<[u8; 4]>()?[5], [0, 127, 255, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn access_image<V: PixelData, const D: usize, M: ModeFor<u8>, F: PixelFormat>(
+        &mut self,
+        image: &UnsampledImage<D, F>,
+        mode: M,
+    ) -> UnsampledImageAccessor<'cg, V, D, M, F> {
+        let pixels = self.access_pixels::<V, D, M, F>(image, mode);
+        // SAFETY: the requirement that `access` made orders the command with all other use of the memory, and keeps it alive. Allocations and
+        // vectors that images take over are aligned to all formats. After a failure nothing is enqueued.
+        unsafe { UnsampledImageAccessor::from_pixels(pixels) }
+    }
+
+    /// Access of this group's kernel to an image by its sampler, as `V`: [`Float4`](crate::vector::Float4), [`Int4`](crate::vector::Int4),
+    /// [`Uint4`](crate::vector::Uint4) or `Half4`.
+    ///
+    /// Failures as for [`access_image`](Self::access_image).
+    ///
+    /// ```
+    /// use oxisycl::images::Rgba8Unorm;
+    /// use oxisycl::prelude::*;
+    /// use oxisycl::vector::Float4;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// // Half as large, by normalized coordinates.
+    /// let bytes: Vec<[u8; 4]> = (0..16).map(|i| [16 * i, 0, 0, 255]).collect();
+    /// let picture = SampledImage::from_vec(Rgba8Unorm, ImageSampler::LINEAR.normalized(), bytes, [4, 4])?;
+    /// let smaller = UnsampledImage::uninit(Rgba8Unorm, [2, 2])?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let (from, to) = (cg.access_sampled::<Float4, _, _>(&picture), cg.access_image(&smaller, Write.no_init()));
+    ///     cg.parallel_for([2, 2], move |item: Item<2>| {
+    ///         let [y, x] = [item.get(0), item.get(1)].map(|i| (i as f32 + 0.5) / 2.0);
+    ///         to.set(item, from.sample(item, [y, x]));
+    ///     })
+    /// })?;
+    /// assert_eq!(smaller.to_vec::<[u8; 4]>()?[0], [40, 0, 0, 255]); // of 0, 16, 64 and 80
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn access_sampled<V: PixelData, const D: usize, F: PixelFormat>(
+        &mut self,
+        image: &SampledImage<D, F>,
+    ) -> SampledImageAccessor<'cg, V, D, F> {
+        let pixels = self.access_pixels::<V, D, Read, F>(image.image(), Read);
+        // SAFETY: as in `access_image`; the requirement only reads, and what writes is ordered before or after.
+        unsafe { SampledImageAccessor::from_pixels(pixels, image.sampler()) }
+    }
+
+    fn access_pixels<V: PixelData, const D: usize, M: ModeFor<u8> + Mode, F: PixelFormat>(
+        &mut self,
+        image: &UnsampledImage<D, F>,
+        mode: M,
+    ) -> Pixels<D, F> {
+        if let Err(error) = check_data::<V>(image.format(), image.id()) {
+            self.record(error);
+        }
+        let device = self.queue().device();
+        if !device.has(Aspect::Image) {
+            let message = format!("device \"{}\" lacks the aspect {}", device.name(), Aspect::Image);
+            self.record(Error::new(ErrorCode::FeatureNotSupported, message));
+        }
+        let bytes = self.access(&image.bytes, mode);
+        Pixels::new(bytes.as_ptr(), image.range.0, image.format)
+    }
+}

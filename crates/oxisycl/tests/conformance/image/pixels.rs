@@ -1,0 +1,186 @@
+//! Pixels of every format, read and written in kernels as on the host.
+
+use oxisycl::images::{ImageFormat, PixelData, PixelFormat, R32Float, Rgb8Unorm, Rgba8Unorm, Rgba16Float};
+use oxisycl::prelude::*;
+use oxisycl::vector::{Float4, Int4, Uint4};
+
+use super::bytes_of;
+use crate::harness::{Env, tests};
+use crate::support::Random;
+
+tests![
+    pixels_of_every_format_are_read_as_on_the_host,
+    pixels_of_every_format_are_written_as_on_the_host,
+    formats_that_are_types_are_read_and_written_as_those_that_are_values,
+    a_position_outside_reads_the_border_and_writes_nothing,
+    work_items_own_their_pixels_in_one_to_three_dimensions,
+    a_single_task_reads_and_writes_any_pixel,
+    pixels_are_written_anywhere_if_the_kernel_vouches_for_it,
+];
+
+/// All pixels of a line as a kernel reads them.
+fn read<V: PixelData, F: PixelFormat>(queue: &Queue, image: &UnsampledImage<1, F>) -> Vec<V> {
+    let n = image.size();
+    let seen = Buffer::from_vec(vec![[0_u32; 4]; n]).unwrap();
+    let submitted = queue.submit(|cg| {
+        let (image, seen) = (cg.access_image::<V, _, _, _>(image, Read), cg.access(&seen, Write));
+        cg.parallel_for(n, move |item| {
+            let value = image.read(item, item.index());
+            // SAFETY: vectors of four numbers of at most 32 bits; the rest stays zero.
+            let bits = unsafe {
+                let mut bits = [0_u32; 4];
+                (&raw mut bits).cast::<V>().write_unaligned(value);
+                bits
+            };
+            seen.set(item, bits);
+        })
+    });
+    submitted.unwrap();
+    // SAFETY: they were made from values of the type.
+    seen.to_vec().unwrap().iter().map(|bits| unsafe { (&raw const *bits).cast::<V>().read_unaligned() }).collect()
+}
+
+fn on_the_host<V: PixelData, F: PixelFormat>(image: &UnsampledImage<1, F>) -> Vec<V> {
+    let host = image.host_access::<V, _>(Read).unwrap();
+    (0..image.size()).map(|i| host.read(i)).collect()
+}
+
+fn pixels_of_every_format_are_read_as_on_the_host(env: &Env) {
+    let (queue, mut random) = (env.queue(), Random::new(1));
+    for format in ImageFormat::all() {
+        let image = UnsampledImage::from_vec(format, bytes_of(&mut random, format, 33), 33).unwrap();
+        match format.channel_type() {
+            t if t.is_signed() => assert_eq!(read::<Int4, _>(&queue, &image), on_the_host(&image), "{format}"),
+            t if t.is_unsigned() => assert_eq!(read::<Uint4, _>(&queue, &image), on_the_host(&image), "{format}"),
+            _ => assert_eq!(read::<Float4, _>(&queue, &image), on_the_host(&image), "{format}"),
+        }
+    }
+}
+
+/// What a kernel makes of the pixels that `value` gives, and what the host makes of them.
+fn written<V: PixelData>(
+    queue: &Queue,
+    format: ImageFormat,
+    value: impl Fn(usize) -> V + Copy + Send + Sync + 'static,
+) -> [Vec<u8>; 2] {
+    let by_kernel = UnsampledImage::zeroed(format, 40).unwrap();
+    let submitted = queue.submit(|cg| {
+        let image = cg.access_image(&by_kernel, Write);
+        cg.parallel_for(40, move |item| image.set(item, value(item.index())))
+    });
+    submitted.unwrap();
+    let by_host = UnsampledImage::zeroed(format, 40).unwrap();
+    let mut host = by_host.host_access(ReadWrite).unwrap();
+    (0..40).for_each(|i| host.write(i, value(i)));
+    drop(host);
+    [by_kernel.to_vec().unwrap(), by_host.to_vec().unwrap()]
+}
+
+fn pixels_of_every_format_are_written_as_on_the_host(env: &Env) {
+    let queue = env.queue();
+    for format in ImageFormat::all() {
+        let [by_kernel, by_host] = match format.channel_type() {
+            t if t.is_signed() => written(&queue, format, |i| Int4::new(i as i32 - 20, 1 << i.min(30), -500, 40_000)),
+            t if t.is_unsigned() => written(&queue, format, |i| Uint4::new(i as u32, 1 << i.min(30), 500, 40_000)),
+            // Products with the channels' ends are exact, and so is what is between two numbers.
+            _ => written(&queue, format, |i| {
+                let x = i as f32 / 16.0 - 1.25;
+                Float4::new(x, -x, 0.5 * x, if i == 7 { f32::INFINITY } else { 1.0 - x })
+            }),
+        };
+        assert_eq!(by_kernel, by_host, "{format}");
+    }
+}
+
+fn formats_that_are_types_are_read_and_written_as_those_that_are_values(env: &Env) {
+    fn check<F: PixelFormat>(queue: &Queue, format: F) {
+        let bytes = bytes_of(&mut Random::new(2), format.format(), 20);
+        let image = UnsampledImage::from_vec(format.format(), bytes, 20).unwrap();
+        let typed = image.with_format(format).unwrap();
+        assert_eq!(read::<Float4, _>(queue, &typed), read::<Float4, _>(queue, &image));
+        let to = UnsampledImage::uninit(format, 20).unwrap();
+        let submitted = queue.submit(|cg| {
+            let (from, to) = (cg.access_image::<Float4, _, _, _>(&typed, Read), cg.access_image(&to, Write.no_init()));
+            cg.parallel_for(20, move |item| to.set(item, from.get(item)))
+        });
+        submitted.unwrap();
+        assert_eq!(to.to_vec::<u8>().unwrap(), image.to_vec::<u8>().unwrap(), "{:?}", format.format());
+    }
+    let queue = env.queue();
+    check(&queue, Rgba8Unorm);
+    check(&queue, Rgb8Unorm);
+    check(&queue, Rgba16Float);
+    check(&queue, R32Float);
+}
+
+fn a_position_outside_reads_the_border_and_writes_nothing(env: &Env) {
+    let image = UnsampledImage::from_vec(R32Float, vec![1.0f32; 6], [2, 3]).unwrap();
+    let seen = Buffer::from_vec(vec![Float4::splat(9.0); 7]).unwrap();
+    let queue = env.queue();
+    let submitted = queue.submit(|cg| {
+        let (image, seen) = (cg.access_image::<Float4, _, _, _>(&image, Read), cg.access(&seen, Write));
+        cg.parallel_for(7, move |item| {
+            const OUTSIDE: [[i32; 2]; 6] = [[0, 3], [2, 0], [-1, 0], [0, -1], [i32::MIN, 1], [1, i32::MAX]];
+            let value = match item.index() {
+                6 => image.read(item, [usize::MAX; 2]),
+                i => image.read(item, OUTSIDE[i]),
+            };
+            seen.set(item, value);
+        })
+    });
+    submitted.unwrap();
+    assert_eq!(seen.to_vec().unwrap(), [Float4::new(0.0, 0.0, 0.0, 1.0); 7]);
+    // A launch beyond the image.
+    let submitted = queue.submit(|cg| {
+        let image = cg.access_image(&image, ReadWrite);
+        cg.parallel_for([3, 5], move |item| image.update(item, |x: Float4| 2.0 * x))
+    });
+    submitted.unwrap().wait().unwrap();
+    assert_eq!(image.to_vec::<f32>().unwrap(), [2.0; 6]);
+}
+
+fn work_items_own_their_pixels_in_one_to_three_dimensions(env: &Env) {
+    fn check<const D: usize>(queue: &Queue, range: [usize; D]) {
+        let image = UnsampledImage::uninit(R32Float, range).unwrap();
+        let submitted = queue.submit(|cg| {
+            let image = cg.access_image(&image, Write.no_init());
+            cg.parallel_for(range, move |item: Item<D>| image.set(item, Float4::splat(item.linear_id() as f32)))
+        });
+        submitted.unwrap();
+        let expected: Vec<f32> = (0..image.size()).map(|i| i as f32).collect();
+        assert_eq!(image.to_vec::<f32>().unwrap(), expected);
+    }
+    check(&env.queue(), [70]);
+    check(&env.queue(), [7, 9]);
+    check(&env.queue(), [3, 5, 6]);
+}
+
+fn a_single_task_reads_and_writes_any_pixel(env: &Env) {
+    let image = UnsampledImage::from_vec(Rgba8Unorm, (0..16).collect::<Vec<u8>>(), [2, 2]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let image = cg.access_image::<Float4, _, _, _>(&image, ReadWrite);
+        cg.single_task(move |task| {
+            let first = image.get_at(task, [0, 0]);
+            image.set_at(task, [0, 0], image.get_at(task, [1, 1]));
+            image.set_at(task, [1, 1], first);
+            image.set_at(task, [1, 2], first);
+        })
+    });
+    submitted.unwrap();
+    let expected = [12, 13, 14, 15, 4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 2, 3];
+    assert_eq!(image.to_vec::<u8>().unwrap(), expected);
+}
+
+fn pixels_are_written_anywhere_if_the_kernel_vouches_for_it(env: &Env) {
+    let image = UnsampledImage::uninit(R32Float, 50).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let image = cg.access_image(&image, Write.no_init());
+        // SAFETY: each work-item writes another pixel.
+        cg.parallel_for(50, move |item| unsafe {
+            image.scatter(item, 49 - item.index(), Float4::splat(item.index() as f32));
+        })
+    });
+    submitted.unwrap();
+    let expected: Vec<f32> = (0..50).rev().map(|i| i as f32).collect();
+    assert_eq!(image.to_vec::<f32>().unwrap(), expected);
+}
