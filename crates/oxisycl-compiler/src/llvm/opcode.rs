@@ -8,6 +8,7 @@ impl Opcode {
     pub(crate) const RET: Self = Self(1);
     pub(crate) const SWITCH: Self = Self(3);
     pub(crate) const BRANCH: Self = Self(2);
+    pub(crate) const INDIRECT_BRANCH: Self = Self(4);
     pub(crate) const INVOKE: Self = Self(5);
     pub(crate) const UNREACHABLE: Self = Self(7);
     pub(crate) const ADD: Self = Self(8);
@@ -57,8 +58,10 @@ impl Opcode {
     pub(crate) const FENCE: Self = Self(55);
     pub(crate) const ATOMIC_CMP_XCHG: Self = Self(56);
     pub(crate) const ATOMIC_RMW: Self = Self(57);
+    pub(crate) const LANDING_PAD: Self = Self(59);
     pub(crate) const ADDRESS_SPACE_CAST: Self = Self(60);
     pub(crate) const FNEG: Self = Self(66);
+    pub(crate) const CALL_BRANCH: Self = Self(67);
     pub(crate) const FREEZE: Self = Self(68);
     pub(crate) const PTR_TO_ADDR: Self = Self(69);
 
