@@ -6,6 +6,7 @@
 //! Invariants of a [`Graph`]:
 //! - Flow is reducible. A loop has one header, one latch, and one edge that enters it. One block returns.
 //! - A live block ends with a branch, a return, or an invoke whose landing pad is dead.
+//! - A value that is used in a live block outside of its loop is used by a phi at the exit.
 //! - A loop is live as a whole, since all of its blocks reach its header.
 
 use std::fmt;
@@ -63,16 +64,26 @@ pub(crate) enum Reason {
     NeverReturns,
     /// Several blocks return; LLVM's `mergereturn` makes them one.
     SeveralReturns,
-    /// A cycle can be entered at several blocks; LLVM's `fix-irreducible` makes loops of such cycles.
+    /// A cycle can be entered at several blocks.
     Irreducible,
     /// A loop has several latches or several edges that enter it; LLVM's `loop-simplify` makes them one.
     LoopForm,
+    /// A value is used outside of its loop without a phi at the exit, which LLVM's `lcssa` adds.
+    OpenLoop,
     /// A switch; LLVM's `lower-switch` makes branches of it.
     Switch,
     /// A jump to a computed address, or by inline assembly.
     ComputedJump,
     /// A panic is caught, so that a lane that panics goes on.
     CaughtPanic,
+    /// An operation may wait for another item: it acquires, exchanges conditionally, or gives a branch an atomic access's result.
+    Waits,
+    /// A variable of the program or of a thread is reached.
+    ThreadMemory,
+    /// A function is called of which nothing is known.
+    UnknownCall,
+    /// A destructor runs when it panics.
+    Cleanup,
     TooManyBlocks(usize),
     TooManyNestedLoops(usize),
 }
@@ -89,9 +100,14 @@ impl fmt::Display for Reason {
             Self::SeveralReturns => f.write_str("it returns from several places"),
             Self::Irreducible => f.write_str("a cycle of its control flow has several entries"),
             Self::LoopForm => f.write_str("a loop is entered or repeated from several places"),
+            Self::OpenLoop => f.write_str("a value is used outside of its loop without a phi"),
             Self::Switch => f.write_str("a switch was not lowered to branches"),
             Self::ComputedJump => f.write_str("it jumps to a computed address"),
             Self::CaughtPanic => f.write_str("it catches panics"),
+            Self::Waits => f.write_str("it may wait for another work-item"),
+            Self::ThreadMemory => f.write_str("it uses a variable of the program"),
+            Self::UnknownCall => f.write_str("it calls a function that may wait, or that uses memory of its thread"),
+            Self::Cleanup => f.write_str("a destructor runs if it panics"),
             Self::TooManyBlocks(count) => write!(f, "it has {count} blocks, supported are {MAX_BLOCKS}"),
             Self::TooManyNestedLoops(count) => {
                 write!(f, "{count} loops are inside each other, supported are {MAX_NESTED_LOOPS}")
@@ -129,7 +145,7 @@ pub(crate) struct Graph<'c> {
 impl<'c> Graph<'c> {
     /// Reads the control flow of a function. The error says why the function is not vectorised.
     ///
-    /// LLVM's `lower-switch`, `mergereturn`, `fix-irreducible`, `loop-simplify` and `lcssa` have run, in this order, and nothing after them.
+    /// The passes of [`PREPARE`](super::PREPARE) have run, and nothing after them.
     pub(crate) fn of(function: Value<'c>) -> Result<Self, Refusal<'c>> {
         build::graph(function)
     }
@@ -171,7 +187,7 @@ impl<'c> Graph<'c> {
         &self.order
     }
 
-    /// All successors of a block, also dead ones, each once.
+    /// The successors of a block, live and dead ones, each once.
     pub(crate) fn successors(&self, block: BlockIdx) -> &[BlockIdx] {
         &self.successors[block.0]
     }
@@ -285,3 +301,5 @@ impl<'c> Graph<'c> {
 }
 
 mod build;
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,9 @@
 //! How much each value differs between lanes, and which nodes all lanes pass together.
 //!
-//! Shapes, statuses and divergence depend on each other. The analysis begins with the best of everything and makes it worse until nothing changes,
-//! so each is at most as bad as the rules require. The module documentation of `spmd` has the reasons for the rules.
+//! Shapes, statuses and divergence depend on each other. The analysis begins with the best of each and makes it worse until nothing changes. The
+//! documentation of `spmd` has the reasons for the rules.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cfg::{BlockIdx, Graph, LoopIdx, Node, Region};
 use crate::llvm::{Layout, Opcode, Value, ValueKind};
@@ -17,7 +17,8 @@ pub(crate) enum Shape {
     Uniform,
     /// A lane's value is that of the lane before plus this number, modulo the size of the type. Bytes for pointers; never 0.
     ///
-    /// The scalar that stands for the value is that of lane 0, computed from the scalars of the operands by the same operation without its flags.
+    /// One scalar stands for the value: that of lane 0, computed from the scalars of the operands by the same operation. Lane 0 may be inactive,
+    /// so an operation on affine operands has no flags as a scalar, also where its result is uniform.
     Affine(i64),
     /// Any values.
     Varying,
@@ -64,6 +65,10 @@ pub(super) enum Rule {
     Selections,
     /// The sum of two strides is the stride of the sum.
     Strides,
+    /// Each lane has its own variables.
+    Variables,
+    /// An index of an address is extended before it is scaled.
+    NarrowIndices,
 }
 
 /// What the analysis finds.
@@ -218,10 +223,8 @@ impl<'g, 'c> Shapes<'g, 'c> {
         }
         let exits_count = region.is_some_and(|of| self.is_divergent(of) && self.has(Rule::LeftLanes));
         let header = region.map(|of| self.graph.header(of));
-        let mut seen = vec![first];
-        let mut next = 0;
-        while let Some(at) = seen.get(next).copied() {
-            next += 1;
+        let (mut seen, mut queue) = (FxHashSet::from_iter([first]), vec![first]);
+        while let Some(at) = queue.pop() {
             for &from in self.graph.node_blocks(&at) {
                 if from == self.graph.exit() {
                     return false;
@@ -237,8 +240,8 @@ impl<'g, 'c> Shapes<'g, 'c> {
                         continue;
                     }
                     let behind = self.graph.node_of(to, region);
-                    if behind != node && !seen.contains(&behind) {
-                        seen.push(behind);
+                    if behind != node && seen.insert(behind) {
+                        queue.push(behind);
                     }
                 }
             }
@@ -248,3 +251,6 @@ impl<'g, 'c> Shapes<'g, 'c> {
 }
 
 mod transfer;
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{BlockIdx, Graph, Loop, LoopIdx, MAX_BLOCKS, MAX_NESTED_LOOPS, Node, Reason, Refusal, Region};
-use crate::llvm::{Block, Opcode, Value};
+use crate::llvm::{Block, Opcode, Value, ValueKind};
 
 /// Reads the control flow of a function.
 pub(super) fn graph(function: Value<'_>) -> Result<Graph<'_>, Refusal<'_>> {
@@ -48,6 +48,7 @@ pub(super) fn graph(function: Value<'_>) -> Result<Graph<'_>, Refusal<'_>> {
         blocks,
     };
     find_loops(&mut graph)?;
+    loops_are_closed(&graph)?;
     graph.nodes = graph.regions().map(|region| nodes(&graph, region)).collect();
     Ok(graph)
 }
@@ -183,6 +184,28 @@ fn dominators(graph: &Graph<'_>, place: &[usize]) -> Vec<Option<BlockIdx>> {
 fn dominates(dominators: &[Option<BlockIdx>], first: BlockIdx, block: BlockIdx) -> bool {
     let above = |at: &BlockIdx| dominators[at.0].filter(|next| next != at);
     std::iter::successors(Some(block), above).any(|at| at == first)
+}
+
+/// Refuses values that are used outside of their loop without a phi. Lanes that left earlier would use what later iterations computed.
+fn loops_are_closed<'c>(graph: &Graph<'c>) -> Result<(), Refusal<'c>> {
+    for &block in &graph.order {
+        for user in graph.block(block).instructions() {
+            let phi = user.is(Opcode::PHI).then(|| user.incoming());
+            let uses = match phi {
+                Some(incoming) => incoming.into_iter().map(|(value, from)| (value, graph.index(from))).collect(),
+                None => user.operands().into_iter().map(|value| (value, block)).collect::<Vec<_>>(),
+            };
+            let is_open = |(value, at): &(Value<'c>, BlockIdx)| {
+                value.kind() == ValueKind::Instruction
+                    && graph.returns(*at)
+                    && !graph.contains(graph.innermost(graph.index(value.block())), *at)
+            };
+            if uses.iter().any(is_open) {
+                return Err(Refusal { reason: Reason::OpenLoop, at: Some(user) });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The nodes of a region in topological order.

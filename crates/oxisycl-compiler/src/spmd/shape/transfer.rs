@@ -38,7 +38,7 @@ const PURE: &[Opcode] = &[
     Opcode::FREEZE,
 ];
 
-/// Intrinsics of that kind that only the host has.
+/// Intrinsics that only compute, and that no device has.
 const PURE_ON_THE_HOST: &[&str] = &[
     "llvm.acos.",
     "llvm.asin.",
@@ -131,6 +131,7 @@ impl<'c> Shapes<'_, 'c> {
             Some(Opcode::LOAD) => self.equal(vec![instruction.operand(0)]),
             Some(Opcode::CALL) => self.call(instruction),
             Some(opcode) if PURE.contains(&opcode) || opcode.is_cast() => self.equal(instruction.operands()),
+            Some(Opcode::ALLOCA) if !self.has(Rule::Variables) => Shape::Uniform,
             // Each lane has its own variables. What atomics and calls give differs with the lane's turn.
             _ => Shape::Varying,
         }
@@ -183,7 +184,9 @@ impl<'c> Shapes<'_, 'c> {
             let size = self.layout.size(inside) as i64;
             let offset = match self.shape(index) {
                 // A narrower index is extended, and may wrap before.
-                Shape::Affine(_) if index.value_type().kind() != TypeKind::Integer(64) => Shape::Varying,
+                Shape::Affine(_) if width(index.value_type()) != Some(64) && self.has(Rule::NarrowIndices) => {
+                    Shape::Varying
+                }
                 shape => restrided(address, scaled(shape, Some(size))),
             };
             result = self.sum(address, result, offset);
