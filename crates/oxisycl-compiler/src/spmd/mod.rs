@@ -48,3 +48,6 @@ pub(crate) mod shape;
 ///
 /// `fix-irreducible` is not among them. LLVM 22.1 loses the values that a block passes to itself, if the block is one of several entries of a cycle.
 pub(crate) const PREPARE: &str = "function(lower-switch,mergereturn,loop-simplify,lcssa)";
+
+#[cfg(test)]
+mod fuzz;

@@ -71,6 +71,22 @@ pub(super) enum Rule {
     NarrowIndices,
 }
 
+impl Rule {
+    #[cfg(test)]
+    pub(super) const ALL: [Self; 10] = [
+        Self::Joins,
+        Self::DivergentExits,
+        Self::MaskedBlocks,
+        Self::MaskedLoops,
+        Self::LeftLanes,
+        Self::Extensions,
+        Self::Selections,
+        Self::Strides,
+        Self::Variables,
+        Self::NarrowIndices,
+    ];
+}
+
 /// What the analysis finds.
 pub(crate) struct Shapes<'g, 'c> {
     graph: &'g Graph<'c>,
