@@ -6,7 +6,7 @@
 //! Invariants of a [`Graph`]:
 //! - Flow is reducible. A loop has one header, one latch, and one edge that enters it. One block returns.
 //! - A live block ends with a branch, a return, or an invoke whose landing pad is dead.
-//! - A value that is used in a live block outside of its loop is used by a phi at the exit.
+//! - A value that is used outside of its loop is used by a phi at the exit.
 //! - A loop is live as a whole, since all of its blocks reach its header.
 
 use std::fmt;

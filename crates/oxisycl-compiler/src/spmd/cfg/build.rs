@@ -186,19 +186,22 @@ fn dominates(dominators: &[Option<BlockIdx>], first: BlockIdx, block: BlockIdx) 
     std::iter::successors(Some(block), above).any(|at| at == first)
 }
 
-/// Refuses values that are used outside of their loop without a phi. Lanes that left earlier would use what later iterations computed.
+/// Refuses values that are used outside of their loop without a phi. Lanes that left earlier would use what later iterations computed. A dead block
+/// uses values where its trap edges begin.
 fn loops_are_closed<'c>(graph: &Graph<'c>) -> Result<(), Refusal<'c>> {
-    for &block in &graph.order {
+    let places = places_of_use(graph);
+    for block in graph.blocks() {
         for user in graph.block(block).instructions() {
-            let phi = user.is(Opcode::PHI).then(|| user.incoming());
-            let uses = match phi {
-                Some(incoming) => incoming.into_iter().map(|(value, from)| (value, graph.index(from))).collect(),
-                None => user.operands().into_iter().map(|value| (value, block)).collect::<Vec<_>>(),
+            let uses: Vec<(Value<'c>, BlockIdx)> = if user.is(Opcode::PHI) {
+                user.incoming().into_iter().map(|(value, from)| (value, graph.index(from))).collect()
+            } else {
+                user.operands().into_iter().map(|value| (value, block)).collect()
             };
-            let is_open = |(value, at): &(Value<'c>, BlockIdx)| {
-                value.kind() == ValueKind::Instruction
-                    && graph.returns(*at)
-                    && !graph.contains(graph.innermost(graph.index(value.block())), *at)
+            let is_open = |(value, used): &(Value<'c>, BlockIdx)| {
+                let region = (value.kind() == ValueKind::Instruction)
+                    .then(|| graph.innermost(graph.index(value.block())))
+                    .flatten();
+                region.is_some() && !places[used.0].iter().all(|place| graph.contains(region, *place))
             };
             if uses.iter().any(is_open) {
                 return Err(Refusal { reason: Reason::OpenLoop, at: Some(user) });
@@ -206,6 +209,22 @@ fn loops_are_closed<'c>(graph: &Graph<'c>) -> Result<(), Refusal<'c>> {
         }
     }
     Ok(())
+}
+
+/// The live blocks in which values are used that a block uses: the block itself, or all from which trap edges lead to it.
+fn places_of_use(graph: &Graph<'_>) -> Vec<Vec<BlockIdx>> {
+    let mut places = vec![Vec::new(); graph.blocks.len()];
+    for &from in &graph.order {
+        places[from.0].push(from);
+        let mut queue: Vec<BlockIdx> = graph.traps(from).collect();
+        while let Some(dead) = queue.pop() {
+            if places[dead.0].last() != Some(&from) {
+                places[dead.0].push(from);
+                queue.extend(graph.successors(dead));
+            }
+        }
+    }
+    places
 }
 
 /// The nodes of a region in topological order.

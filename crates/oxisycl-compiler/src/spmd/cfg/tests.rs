@@ -140,6 +140,13 @@ fn what_has_not_the_form_is_refused() {
             end: %sum = add i32 %next, 1 ret void",
             Reason::OpenLoop,
         ),
+        (
+            "br label %h h: %i = phi i32 [ 0, %start ], [ %next, %h ] %next = add i32 %i, 1 br i1 %c, label %h, label %out
+            out: br i1 %d, label %fail, label %end
+            fail: %sum = add i32 %next, 1 call void @fails() unreachable
+            end: ret void",
+            Reason::OpenLoop,
+        ),
     ];
     for (body, reason) in cases {
         assert_eq!(refusal(body), Some(reason), "{body}");
@@ -148,6 +155,13 @@ fn what_has_not_the_form_is_refused() {
         "br label %h h: %i = phi i32 [ 0, %start ], [ %next, %h ] %next = add i32 %i, 1 br i1 %c, label %h, label %end
         end: %last = phi i32 [ %next, %h ] %sum = add i32 %last, 1 ret void";
     assert_eq!(refusal(closed), None);
+    // The panic is one of the loop's body.
+    let panics = "br label %h
+        h: %i = phi i32 [ 0, %start ], [ %next, %last ] %next = add i32 %i, 1 br i1 %d, label %fail, label %last
+        last: br i1 %c, label %h, label %end
+        fail: %sum = add i32 %next, 1 call void @fails() unreachable
+        end: ret void";
+    assert_eq!(refusal(panics), None);
 }
 
 #[test]
