@@ -90,6 +90,10 @@ impl<'c> Builder<'c> {
         }
     }
 
+    pub(super) fn raw(&self) -> *mut sys::Builder {
+        self.0
+    }
+
     /// Calls a function.
     pub(crate) fn call(&self, callee: Value<'c>, arguments: &[Value<'c>]) -> Value<'c> {
         self.call_as(callee.held_type(), callee, arguments)

@@ -92,18 +92,26 @@ impl<'c> Value<'c> {
 
     /// Adds loop metadata to a branch that ends a loop: the number `number` under a name that LLVM's passes know.
     pub(crate) fn set_loop_hint(self, name: &str, number: u32) {
+        self.set_loop_hints(&[(name, number)]);
+    }
+
+    /// Adds loop metadata to a branch that ends a loop: numbers under names that LLVM's passes know.
+    pub(crate) fn set_loop_hints(self, hints: &[(&str, u32)]) {
         // SAFETY: a live branch, whose context owns the nodes. Replacing the temporary node frees it, and nothing else refers to it.
         unsafe {
             let context = self.raw_context();
             let node = |operands: &mut [*mut c_void]| {
                 (ll().LLVMMDNodeInContext2)(context, operands.as_mut_ptr(), operands.len())
             };
-            let name = (ll().LLVMMDStringInContext2)(context, name.as_ptr().cast(), name.len());
-            let number = (ll().LLVMConstInt)((ll().LLVMIntTypeInContext)(context, 32), number.into(), 0);
-            let hint = node(&mut [name, (ll().LLVMValueAsMetadata)(number)]);
             // What stands for a loop begins with itself, so that no other loop is the same.
             let itself = (ll().LLVMTemporaryMDNode)(context, std::ptr::null_mut(), 0);
-            let id = node(&mut [itself, hint]);
+            let mut operands = vec![itself];
+            for (name, number) in hints {
+                let name = (ll().LLVMMDStringInContext2)(context, name.as_ptr().cast(), name.len());
+                let number = (ll().LLVMConstInt)((ll().LLVMIntTypeInContext)(context, 32), (*number).into(), 0);
+                operands.push(node(&mut [name, (ll().LLVMValueAsMetadata)(number)]));
+            }
+            let id = node(&mut operands);
             (ll().LLVMMetadataReplaceAllUsesWith)(itself, id);
             let id = (ll().LLVMMetadataAsValue)(context, id);
             (ll().LLVMSetMetadata)(self.raw(), self.metadata_kind("llvm.loop"), id);

@@ -178,31 +178,23 @@ impl<'c> Module<'c> {
 
     /// Runs passes, in the syntax of `opt -passes`.
     pub(crate) fn run(&self, passes: &str, machine: Option<&Machine>, tuning: &PassTuning) -> Result<(), CompileError> {
-        let text = c_string(passes);
-        let machine = machine.map_or(null_mut(), |machine| machine.raw.as_ptr());
-        // SAFETY: a live module and machine; the options are freed after the run.
-        let error = unsafe {
-            let options = (ll().LLVMCreatePassBuilderOptions)();
-            let vectorises = sys::Bool::from(tuning.vectorises);
-            (ll().LLVMPassBuilderOptionsSetLoopVectorization)(options, vectorises);
-            (ll().LLVMPassBuilderOptionsSetSLPVectorization)(options, vectorises);
-            (ll().LLVMPassBuilderOptionsSetMergeFunctions)(options, 0);
-            (ll().LLVMPassBuilderOptionsSetInlinerThreshold)(options, tuning.inliner_threshold);
-            let error = (ll().LLVMRunPasses)(self.raw(), text.as_ptr(), machine, options);
-            (ll().LLVMDisposePassBuilderOptions)(options);
-            error
-        };
-        if error.is_null() {
-            return Ok(());
-        }
-        // SAFETY: the message of an error is freed with a function of its own.
-        let message = unsafe {
-            let message = (ll().LLVMGetErrorMessage)(error);
-            let text = std::ffi::CStr::from_ptr(message).to_string_lossy().into_owned();
-            (ll().LLVMDisposeErrorMessage)(message);
-            text
-        };
-        Err(CompileError::Llvm(format!("passes {passes}: {message}")))
+        // SAFETY: a live module, and what `run_with` gives.
+        run_with(passes, machine, tuning, |text, machine, options| unsafe {
+            (ll().LLVMRunPasses)(self.raw(), text, machine, options)
+        })
+    }
+
+    /// Runs passes for functions on one function of a module.
+    pub(crate) fn run_on(
+        function: Value<'c>,
+        passes: &str,
+        machine: Option<&Machine>,
+        tuning: &PassTuning,
+    ) -> Result<(), CompileError> {
+        // SAFETY: a live function with a body, and what `run_with` gives.
+        run_with(passes, machine, tuning, |text, machine, options| unsafe {
+            (ll().LLVMRunPassesOnFunction)(function.raw(), text, machine, options)
+        })
     }
 
     /// Checks that the module is well formed.
@@ -238,6 +230,41 @@ impl Drop for Module<'_> {
         // SAFETY: owned.
         unsafe { (ll().LLVMDisposeModule)(self.raw()) }
     }
+}
+
+/// Runs passes by a function of LLVM, which gets their list, the machine and the options.
+fn run_with(
+    passes: &str,
+    machine: Option<&Machine>,
+    tuning: &PassTuning,
+    run: impl FnOnce(*const c_char, *mut sys::TargetMachine, *mut sys::PassOptions) -> *mut sys::Error,
+) -> Result<(), CompileError> {
+    let text = c_string(passes);
+    let machine = machine.map_or(null_mut(), |machine| machine.raw.as_ptr());
+    let vectorises = sys::Bool::from(tuning.vectorises);
+    // SAFETY: options that were just made.
+    let options = unsafe {
+        let options = (ll().LLVMCreatePassBuilderOptions)();
+        (ll().LLVMPassBuilderOptionsSetLoopVectorization)(options, vectorises);
+        (ll().LLVMPassBuilderOptionsSetSLPVectorization)(options, vectorises);
+        (ll().LLVMPassBuilderOptionsSetMergeFunctions)(options, 0);
+        (ll().LLVMPassBuilderOptionsSetInlinerThreshold)(options, tuning.inliner_threshold);
+        options
+    };
+    let error = run(text.as_ptr(), machine, options);
+    // SAFETY: freed after the run.
+    unsafe { (ll().LLVMDisposePassBuilderOptions)(options) };
+    if error.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the message of an error is freed with a function of its own.
+    let message = unsafe {
+        let message = (ll().LLVMGetErrorMessage)(error);
+        let text = std::ffi::CStr::from_ptr(message).to_string_lossy().into_owned();
+        (ll().LLVMDisposeErrorMessage)(message);
+        text
+    };
+    Err(CompileError::Llvm(format!("passes {passes}: {message}")))
 }
 
 /// A buffer that points to bytes.

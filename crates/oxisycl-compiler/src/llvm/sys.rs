@@ -182,6 +182,25 @@ functions! {
     LLVMGetInstructionParent(*mut Value) -> *mut BasicBlock;
     LLVMGetBasicBlockParent(*mut BasicBlock) -> *mut Value;
     LLVMInstructionEraseFromParent(*mut Value);
+    LLVMInstructionClone(*mut Value) -> *mut Value;
+    LLVMSetSuccessor(*mut Value, c_uint, *mut BasicBlock);
+    LLVMIsConstant(*mut Value) -> Bool;
+    LLVMValueIsBasicBlock(*mut Value) -> Bool;
+    LLVMGetNUW(*mut Value) -> Bool;
+    LLVMSetNUW(*mut Value, Bool);
+    LLVMGetNSW(*mut Value) -> Bool;
+    LLVMSetNSW(*mut Value, Bool);
+    LLVMGetExact(*mut Value) -> Bool;
+    LLVMSetExact(*mut Value, Bool);
+    LLVMGetNNeg(*mut Value) -> Bool;
+    LLVMSetNNeg(*mut Value, Bool);
+    LLVMSetIsDisjoint(*mut Value, Bool);
+    LLVMGEPGetNoWrapFlags(*mut Value) -> c_uint;
+    LLVMGEPSetNoWrapFlags(*mut Value, c_uint);
+    LLVMGetIntrinsicID(*mut Value) -> c_uint;
+    LLVMLookupIntrinsicID(*const c_char, usize) -> c_uint;
+    LLVMGetIntrinsicDeclaration(*mut Module, c_uint, *mut *mut Type, usize) -> *mut Value;
+    LLVMGetPersonalityFn(*mut Value) -> *mut Value;
     LLVMGetMDKindIDInContext(*mut Context, *const c_char, c_uint) -> c_uint;
     LLVMMDNodeInContext2(*mut Context, *mut *mut c_void, usize) -> *mut c_void;
     LLVMMDStringInContext2(*mut Context, *const c_char, usize) -> *mut c_void;
@@ -247,9 +266,13 @@ functions! {
     LLVMDoubleTypeInContext(*mut Context) -> *mut Type;
     LLVMPointerTypeInContext(*mut Context, c_uint) -> *mut Type;
     LLVMArrayType2(*mut Type, u64) -> *mut Type;
+    LLVMVectorType(*mut Type, c_uint) -> *mut Type;
+    LLVMStructTypeInContext(*mut Context, *mut *mut Type, c_uint, Bool) -> *mut Type;
     LLVMFunctionType(*mut Type, *mut *mut Type, c_uint, Bool) -> *mut Type;
     LLVMConstInt(*mut Type, c_ulonglong, Bool) -> *mut Value;
     LLVMConstNull(*mut Type) -> *mut Value;
+    LLVMConstAllOnes(*mut Type) -> *mut Value;
+    LLVMConstVector(*mut *mut Value, c_uint) -> *mut Value;
     LLVMConstStringInContext2(*mut Context, *const c_char, usize, Bool) -> *mut Value;
     LLVMSetGlobalConstant(*mut Value, Bool);
     LLVMGetPoison(*mut Type) -> *mut Value;
@@ -297,6 +320,19 @@ functions! {
     LLVMBuildStore(*mut Builder, *mut Value, *mut Value) -> *mut Value;
     LLVMBuildArrayAlloca(*mut Builder, *mut Type, *mut Value, *const c_char) -> *mut Value;
     LLVMBuildGEP2(*mut Builder, *mut Type, *mut Value, *mut *mut Value, c_uint, *const c_char) -> *mut Value;
+    LLVMBuildBinOp(*mut Builder, c_int, *mut Value, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildCast(*mut Builder, c_int, *mut Value, *mut Type, *const c_char) -> *mut Value;
+    LLVMBuildFCmp(*mut Builder, c_int, *mut Value, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildFNeg(*mut Builder, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildFreeze(*mut Builder, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildExtractElement(*mut Builder, *mut Value, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildInsertElement(*mut Builder, *mut Value, *mut Value, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildShuffleVector(*mut Builder, *mut Value, *mut Value, *mut Value, *const c_char) -> *mut Value;
+    LLVMBuildExtractValue(*mut Builder, *mut Value, c_uint, *const c_char) -> *mut Value;
+    LLVMBuildInsertValue(*mut Builder, *mut Value, *mut Value, c_uint, *const c_char) -> *mut Value;
+    LLVMBuildAlloca(*mut Builder, *mut Type, *const c_char) -> *mut Value;
+    LLVMGetInsertBlock(*mut Builder) -> *mut BasicBlock;
+    LLVMSetCurrentDebugLocation2(*mut Builder, *mut c_void);
 
     LLVMGetTargetFromTriple(*const c_char, *mut *mut Target, *mut *mut c_char) -> Bool;
     LLVMCreateTargetMachine(*mut Target, *const c_char, *const c_char, *const c_char, c_int, c_int, c_int) -> *mut TargetMachine;
@@ -313,6 +349,7 @@ functions! {
     LLVMPassBuilderOptionsSetMergeFunctions(*mut PassOptions, Bool);
     LLVMPassBuilderOptionsSetInlinerThreshold(*mut PassOptions, c_int);
     LLVMRunPasses(*mut Module, *const c_char, *mut TargetMachine, *mut PassOptions) -> *mut Error;
+    LLVMRunPassesOnFunction(*mut Value, *const c_char, *mut TargetMachine, *mut PassOptions) -> *mut Error;
     LLVMGetErrorMessage(*mut Error) -> *mut c_char;
     LLVMDisposeErrorMessage(*mut c_char);
 

@@ -91,6 +91,12 @@ impl<'c> Type<'c> {
         Self::new(unsafe { (ll().LLVMArrayType2)(Self::int(context, 8).0, size as u64) })
     }
 
+    /// An array of so many elements of this type.
+    pub(crate) fn array(self, count: u64) -> Self {
+        // SAFETY: a live type.
+        Self::new(unsafe { (ll().LLVMArrayType2)(self.0, count) })
+    }
+
     pub(crate) fn function(result: Self, parameters: &[Self]) -> Self {
         let mut raw: Vec<_> = parameters.iter().map(|parameter| parameter.0).collect();
         // SAFETY: live types, and their number.

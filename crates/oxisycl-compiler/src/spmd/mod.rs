@@ -40,14 +40,88 @@
 //! - Items that run in turn on a thread may share memory without atomics, such as the private bins of a histogram. Such an access stands in a call
 //!   that is executed lane by lane. What a call returns varies.
 
-pub(crate) mod cfg;
-pub(crate) mod scalar_only;
-pub(crate) mod shape;
+mod cfg;
+mod emitter;
+mod examine;
+#[cfg(test)]
+mod fuzz;
+pub(crate) mod item_loops;
+mod linear;
+mod memory;
+mod scalar_only;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod traps;
+mod widen;
+
+use cfg::Graph;
+use emitter::{Emitter, Mask};
+use examine::Refused;
+use shape::Shapes;
+
+use crate::error::CompileError;
+use crate::llvm::{self, Attribute, Layout, Linkage, Machine, Module, PassTuning, Type, TypeKind, Value};
 
 /// LLVM's passes that give a function the form that [`cfg::Graph::of`] reads. No pass runs after them: `instsimplify` would remove phis at exits.
 ///
 /// `fix-irreducible` is not among them. LLVM 22.1 loses the values that a block passes to itself, if the block is one of several entries of a cycle.
 pub(crate) const PREPARE: &str = "function(lower-switch,mergereturn,loop-simplify,lcssa)";
+/// The value of `uwtable` for tables that are right at every instruction, as rustc asks for them.
+const UNWIND_TABLE: u64 = 2;
+/// Attributes of a function that its vector form has, too.
+const KEPT: [&str; 4] = ["target-cpu", "target-features", "probe-stack", "frame-pointer"];
 
-#[cfg(test)]
-mod fuzz;
+/// Makes a function that does for the items `x..x + lanes` what `body(env, x)` does for one, all of them at once.
+///
+/// The body is in its simplified form, and stays valid. The outer error is one of LLVM, the inner one says why there is no such function.
+fn vectorise<'c>(
+    module: &Module<'c>,
+    machine: Option<&Machine>,
+    body: Value<'c>,
+    lanes: u32,
+) -> Result<Result<Value<'c>, Refused<'c>>, CompileError> {
+    let context = module.context();
+    let (pointer, number) = (Type::pointer(context, 0), Type::int(context, 64));
+    let expected = Type::function(Type::void(context), &[pointer, number]);
+    if body.held_type() != expected || pointer.kind() != TypeKind::Pointer(0) {
+        return Ok(Err(Refused::new("its function has other parameters than captures and a number")));
+    }
+    Module::run_on(body, PREPARE, machine, &PassTuning::NATIVE)?;
+    let graph = match Graph::of(body) {
+        Ok(graph) => graph,
+        Err(refusal) => return Ok(Err(refusal.into())),
+    };
+    let layout = Layout::of(module);
+    let shapes = Shapes::of(&graph, layout);
+    if let Err(refused) = examine::examine(&graph, &shapes, layout) {
+        return Ok(Err(refused));
+    }
+    if let Err(refusal) = scalar_only::scalar_only(&graph, &shapes) {
+        return Ok(Err(refusal.into()));
+    }
+    let copy = module.declare(&format!("{}.lanes{lanes}", body.name()), expected);
+    copy.set_linkage(Linkage::INTERNAL);
+    like(copy, body, context);
+    if let Some(personality) = body.personality() {
+        copy.set_personality(personality);
+    }
+    llvm::describe(module, copy, body);
+    let mut emitter = Emitter::new(module, (&graph, &shapes), (body, copy), lanes);
+    let first = emitter.new_block();
+    emitter.builder.move_to(first);
+    emitter.region(None, Mask::All);
+    emitter.builder.ret_void();
+    emitter.finish(first);
+    Ok(Ok(copy))
+}
+
+/// Gives a function what belongs to native code of the same level as that of another one.
+fn like<'c>(function: Value<'c>, other: Value<'c>, context: &'c llvm::Context) {
+    function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "uwtable", UNWIND_TABLE));
+    for name in KEPT {
+        if let Some(value) = other.text_attribute(Attribute::FUNCTION, name) {
+            function.add_attribute(Attribute::FUNCTION, Attribute::text(context, name, &value));
+        }
+    }
+}

@@ -128,7 +128,10 @@ fn is_harmless_in_cleanup<'c>(instruction: Value<'c>, shapes: &Shapes<'_, 'c>) -
             callee.is_some_and(|callee| {
                 let ends = callee.has_attribute(Attribute::FUNCTION, "noreturn");
                 let is_marker = ["llvm.lifetime.", "llvm.assume", "llvm.dbg.", "llvm.experimental.noalias.scope.decl"];
+                // Which item failed, in all dimensions.
+                let is_store = ["llvm.memset.", "llvm.memcpy."].iter().any(|prefix| callee.name().starts_with(prefix));
                 ends || is_marker.iter().any(|prefix| callee.name().starts_with(prefix))
+                    || is_store && is_place_of_all(instruction.operand(0), shapes)
             })
         }
         // The note which item failed is at the same place for all.

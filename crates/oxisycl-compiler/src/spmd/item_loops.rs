@@ -1,0 +1,243 @@
+//! Item loops: the calls of `builtin::each_item`, whose closure is the code of one work-item.
+//!
+//! The closure becomes a function of its own, in which all it calls is inlined. Then the loop takes as many items at once as a vector has lanes,
+//! and the rest one by one, by the same scalar code. Where no loop can be vectorised, the module stays as it is.
+
+use std::fmt;
+
+use super::examine::Refused;
+use super::widen::is_note;
+use super::{like, vectorise};
+use crate::error::CompileError;
+use crate::llvm::pass_lists::DROP_UNUSED;
+use crate::llvm::{
+    self, Attribute, Block, Builder, Linkage, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value,
+};
+use crate::origin;
+use crate::passes::strip_host_abi;
+
+/// What is done for the closures of item loops before they are vectorised: all of `-O3` but what makes vectors and copies of loops.
+const SIMPLIFY: &str = "globaldce,thinlto-pre-link<O3>";
+/// As [`SIMPLIFY`], for small functions that are seldom called, which are inlined by then.
+const SIMPLIFY_AGAIN: &str = "always-inline,globaldce,thinlto-pre-link<O3>";
+/// For closures: what they call is inlined, since a call keeps them scalar.
+const TUNING: PassTuning = PassTuning { inliner_threshold: 1000, vectorises: false };
+
+/// Says to LLVM that a loop is worth no vectors of its own.
+const VECTORS: (&str, u32) = ("llvm.loop.isvectorized", 1);
+/// Says to LLVM that a loop is worth no more than one copy of its body.
+const COPIES: (&str, u32) = ("llvm.loop.unroll.count", 1);
+
+/// What became of an item loop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// So many items are run at once.
+    Vector(u32),
+    /// One item after the other, for this reason.
+    Scalar(String),
+}
+
+impl Outcome {
+    /// What becomes of kernels that are not over a range.
+    pub(crate) fn of_groups() -> Self {
+        // One thread runs a group, so that its atomic operations on local memory are plain ones there, which lanes would mix.
+        Self::Scalar("it is no `parallel_for` over a range".to_owned())
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Vector(lanes) => write!(f, "its work-items run in vectors of {lanes} lanes"),
+            Self::Scalar(reason) => write!(f, "its work-items run one by one: {reason}"),
+        }
+    }
+}
+
+/// The parts of an item loop, by their names: the instance of `each_item`, the closure, and the function of the loop.
+struct ItemLoop {
+    body: String,
+    steps: String,
+}
+
+/// Vectorises the item loops of a module. The result is the module to go on with, if one was, and what became of each.
+pub(crate) fn vectorise_all<'c>(
+    module: &Module<'c>,
+    machine: &Machine,
+    lanes: u32,
+) -> Result<(Option<Module<'c>>, Vec<Outcome>), CompileError> {
+    let copy = module.clone();
+    let (mut loops, mut outcomes) = (Vec::new(), Vec::new());
+    let functions = copy.functions().into_iter();
+    let instances = functions.filter(|function| {
+        !function.is_declaration() && origin::builtin(function.name()).as_deref() == Some("each_item")
+    });
+    for instance in instances {
+        match take_apart(&copy, instance, loops.len())? {
+            Ok(parts) => loops.push(parts),
+            Err(reason) => outcomes.push(Outcome::Scalar(reason.to_owned())),
+        }
+    }
+    if loops.is_empty() {
+        return Ok((None, outcomes));
+    }
+    copy.run(SIMPLIFY, Some(machine), &TUNING)?;
+    strip_host_abi::inline_cold(&copy);
+    copy.run(SIMPLIFY_AGAIN, Some(machine), &TUNING)?;
+    let mut is_vector = false;
+    for parts in &loops {
+        let of_name = |name: &str| copy.function(name).ok_or_else(|| CompileError::Kernel(format!("{name} was lost")));
+        let (body, steps) = (of_name(&parts.body)?, of_name(&parts.steps)?);
+        let (vector, outcome) = match vectorise(&copy, Some(machine), body, lanes)? {
+            Ok(vector) => (Some(vector), Outcome::Vector(lanes)),
+            Err(refused) => (None, Outcome::Scalar(place_and_reason(refused))),
+        };
+        is_vector |= vector.is_some();
+        define_steps(&copy, steps, body, vector.map(|vector| (vector, lanes)));
+        outcomes.push(outcome);
+    }
+    copy.verify("vectorisation")?;
+    copy.run(DROP_UNUSED, Some(machine), &TUNING)?;
+    Ok((is_vector.then_some(copy), outcomes))
+}
+
+fn place_and_reason(refused: Refused<'_>) -> String {
+    let Refused { reason, at } = refused;
+    let places = at.map(Value::places).unwrap_or_default();
+    let own = places.into_iter().find(|place| place.line > 0 && origin::is_users_file(&place.file, &place.folder));
+    match own {
+        Some(place) => format!("{reason} ({})", place.location()),
+        None => reason,
+    }
+}
+
+/// Makes an instance of `each_item` call a function for its loop, which has no body yet. The error says why it stays as it is.
+fn take_apart<'c>(
+    module: &Module<'c>,
+    instance: Value<'c>,
+    number: usize,
+) -> Result<Result<ItemLoop, &'static str>, CompileError> {
+    let context = module.context();
+    let (pointer, count) = (Type::pointer(context, 0), Type::int(context, 64));
+    let of_body = Type::function(Type::void(context), &[pointer, count]);
+    let is_of_body = |call: &Value<'c>| call.callee().is_some() && call.called_type() == of_body;
+    let calls: Vec<_> = instance.instructions().into_iter().filter(is_of_body).collect();
+    let [call] = calls[..] else { return Ok(Err("its closure is not called in one place")) };
+    let Some(body) = call.callee().filter(|body| !body.is_declaration()) else {
+        return Ok(Err("its closure has no code of its own"));
+    };
+    if call.is(Opcode::INVOKE) && !drops_nothing(call.block().successors()[1]) {
+        return Ok(Err("its closure owns what has to be dropped"));
+    }
+    let has_count = instance.parameter_count() > 0 && instance.parameter(0).value_type() == count;
+    if !has_count || instance.held_type().result().kind() != TypeKind::Void {
+        return Ok(Err("its loop has another form than ours"));
+    }
+    let captures = call.operand(0);
+    let entry = instance.blocks()[0];
+    let is_made_first = captures.kind() != llvm::ValueKind::Instruction
+        || captures.block() == entry && captures.users().iter().all(|user| *user == call || user.block() == entry);
+    if !is_made_first {
+        return Ok(Err("its closure is not there before the loop"));
+    }
+    let steps =
+        module.declare(&format!("oxisycl.steps.{number}"), Type::function(Type::void(context), &[pointer, count]));
+    like(steps, body, context);
+    let always = Attribute::plain(context, "alwaysinline", 0);
+    instance.add_attribute(Attribute::FUNCTION, always);
+    let (count, name) = (instance.parameter(0), body.name().to_owned());
+    let end = entry.end();
+    let builder = Builder::before(context, end);
+    let new = builder.call(steps, &[captures, count]);
+    new.place_as(call);
+    builder.ret_void();
+    end.erase();
+    Module::run_on(instance, "simplifycfg", None, &TUNING)?;
+    // Visible, so that LLVM changes none of its parameters.
+    body.set_linkage(Linkage::EXTERNAL);
+    body.remove_attribute(Attribute::FUNCTION, "alwaysinline");
+    body.remove_attribute(Attribute::FUNCTION, "inlinehint");
+    body.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "noinline", 0));
+    Ok(Ok(ItemLoop { body: name, steps: steps.name().to_owned() }))
+}
+
+/// Whether code that a panic reaches calls nothing, so that it need not be reached.
+fn drops_nothing(pad: Block<'_>) -> bool {
+    let mut reached = vec![pad];
+    let mut next = 0;
+    while let Some(block) = reached.get(next).copied() {
+        next += 1;
+        let calls = |instruction: &Value<'_>| instruction.callee().is_some() && !is_note(*instruction);
+        if block.instructions().iter().any(calls) {
+            return false;
+        }
+        for successor in block.successors() {
+            if !reached.contains(&successor) {
+                reached.push(successor);
+            }
+        }
+    }
+    true
+}
+
+/// Defines the function of a loop: by vectors, if there are any, and then one by one.
+pub(super) fn define_steps<'c>(
+    module: &Module<'c>,
+    steps: Value<'c>,
+    body: Value<'c>,
+    vector: Option<(Value<'c>, u32)>,
+) {
+    let context = module.context();
+    let number = Type::int(context, 64);
+    let (captures, count) = (steps.parameter(0), steps.parameter(1));
+    let [entry, end] = [(); 2].map(|()| Block::append(context, steps));
+    let builder = Builder::at_end(context, entry);
+    let mut begin = number.constant(0);
+    if let Some((vector, lanes)) = vector {
+        let last = number.constant(!(u64::from(lanes) - 1));
+        let whole = builder.binary(Opcode::AND, count, last);
+        add_loop(context, steps, &builder, (begin, whole, lanes), &[VECTORS], |item| {
+            _ = builder.call(vector, &[captures, item])
+        });
+        begin = whole;
+    }
+    // What vectors leave is short.
+    let hints: &[_] = if vector.is_some() { &[VECTORS, COPIES] } else { &[] };
+    add_loop(context, steps, &builder, (begin, count, 1), hints, |item| _ = builder.call(body, &[captures, item]));
+    builder.branch(end);
+    builder.move_to(end);
+    builder.ret_void();
+    llvm::describe(module, steps, body);
+    for function in [Some(body), Some(steps), vector.map(|(vector, _)| vector)].into_iter().flatten() {
+        function.set_linkage(Linkage::INTERNAL);
+        function.remove_attribute(Attribute::FUNCTION, "noinline");
+        function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "alwaysinline", 0));
+    }
+}
+
+/// Adds a loop over numbers, and goes on behind it.
+fn add_loop<'c>(
+    context: &'c llvm::Context,
+    steps: Value<'c>,
+    builder: &Builder<'c>,
+    (begin, end, step): (Value<'c>, Value<'c>, u32),
+    hints: &[(&str, u32)],
+    run: impl FnOnce(Value<'c>),
+) {
+    let number = begin.value_type();
+    let before = builder.block();
+    let [head, inside, behind] = [(); 3].map(|()| Block::append(context, steps));
+    builder.branch(head);
+    builder.move_to(head);
+    let item = builder.phi(number, &[(begin, before)]);
+    builder.branch_if(builder.is_equal(item, end), behind, inside);
+    builder.move_to(inside);
+    run(item);
+    let next = builder.add(item, number.constant(step.into()));
+    item.add_incoming(&[(next, inside)]);
+    builder.branch(head);
+    if !hints.is_empty() {
+        inside.end().set_loop_hints(hints);
+    }
+    builder.move_to(behind);
+}

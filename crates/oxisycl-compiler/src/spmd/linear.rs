@@ -1,0 +1,291 @@
+//! Control flow: regions in topological order, with scalar branches where all lanes agree, and masks elsewhere.
+//!
+//! A region is the body or a loop; its nodes are blocks and inner loops. A node that all active lanes of the region pass is made as it is.
+//! One that is entered by branches on which they agree stands behind a flag. Others are put in line under a mask of their own.
+//! Lanes that leave a loop write the phis behind it at that moment, so that values of later rounds do not reach them.
+
+use super::cfg::{BlockIdx, LoopIdx, Node, Region};
+use super::emitter::{Emitter, Mask};
+use super::shape::{Shape, Status};
+use super::widen::{is_division, is_note};
+use crate::llvm::{Block, Opcode, TypeKind, Value};
+
+/// Masked nodes with more instructions than that stand behind a branch.
+const MANY: usize = 25;
+/// Masked blocks with at most so many instructions get a copy for all lanes, if they access memory.
+const FEW: usize = 150;
+
+impl<'c> Emitter<'c, '_> {
+    /// Makes the nodes of a region for the lanes of `mask`.
+    pub(super) fn region(&mut self, region: Region, mask: Mask<'c>) {
+        let nodes = self.graph.nodes(region);
+        for node in nodes {
+            match self.shapes.status(*node) {
+                Status::Full => {}
+                Status::Guard => {
+                    let flag = self.flag_of(*node);
+                    self.builder.store(self.int(1).null(), flag);
+                }
+                Status::Masked => {
+                    let slot = self.mask_of(*node);
+                    self.builder.store(self.mask_type().null(), slot);
+                }
+            }
+        }
+        for &node in nodes {
+            let next = self.new_block();
+            match self.shapes.status(node) {
+                Status::Full => self.node(node, mask),
+                Status::Guard => {
+                    let flag = self.flag_of(node);
+                    let runs = self.builder.load(self.int(1), flag);
+                    let here = self.new_block();
+                    self.builder.branch_if(runs, here, next);
+                    self.builder.move_to(here);
+                    self.node(node, mask);
+                }
+                Status::Masked => self.masked_node(node, next),
+            }
+            self.builder.branch(next);
+            self.builder.move_to(next);
+        }
+    }
+
+    fn masked_node(&mut self, node: Node, next: Block<'c>) {
+        let slot = self.mask_of(node);
+        let mask = self.builder.load(self.mask_type(), slot);
+        if self.wants_guard(node) {
+            let here = self.new_block();
+            self.builder.branch_if(self.any(mask), here, next);
+            self.builder.move_to(here);
+        }
+        if self.wants_copy(node) {
+            let (whole, part) = (self.new_block(), self.new_block());
+            self.builder.branch_if(self.all(mask), whole, part);
+            self.builder.move_to(whole);
+            self.node(node, Mask::All);
+            self.builder.branch(next);
+            self.builder.move_to(part);
+        }
+        self.node(node, Mask::Some(mask));
+    }
+
+    /// Whether a masked node must not run, or had better not run, if no lane does. Memory, scalar division and scalar branches must not.
+    fn wants_guard(&self, node: Node) -> bool {
+        let Node::Block(block) = node else { return true };
+        let instructions = self.graph.block(block).instructions();
+        let is_one = |instruction: &Value<'c>| match instruction.opcode() {
+            Some(Opcode::LOAD | Opcode::STORE) => true,
+            Some(Opcode::CALL) => !is_note(*instruction),
+            Some(Opcode::FDIV) => true,
+            Some(opcode) if is_division(opcode) => true,
+            Some(Opcode::BRANCH) => instruction.operands().len() > 1 && self.shapes.is_uniform(instruction.operand(0)),
+            _ => false,
+        };
+        let leads_to_a_trap = self.graph.traps(block).next().is_some();
+        instructions.len() > MANY || leads_to_a_trap || instructions.iter().any(is_one)
+    }
+
+    /// Whether a masked node is worth a copy for the case that all lanes run it: masked accesses are slower, some become branches.
+    fn wants_copy(&self, node: Node) -> bool {
+        let Node::Block(block) = node else { return false };
+        let instructions = self.graph.block(block).instructions();
+        let accesses = |instruction: &Value<'c>| match instruction.opcode() {
+            Some(Opcode::LOAD) => self.shape(instruction.operand(0)) != Shape::Uniform,
+            Some(Opcode::STORE) => true,
+            _ => false,
+        };
+        instructions.len() <= FEW && instructions.iter().any(accesses)
+    }
+
+    fn node(&mut self, node: Node, mask: Mask<'c>) {
+        self.local.clear();
+        match node {
+            Node::Block(block) => self.block(block, mask),
+            Node::Loop(index) => self.one_loop(index, mask),
+        }
+        self.local.clear();
+    }
+
+    fn one_loop(&mut self, index: LoopIdx, mask: Mask<'c>) {
+        let (head, end) = (self.new_block(), self.new_block());
+        if self.shapes.is_divergent(index) {
+            let (live, going_on) = (self.variable(self.mask_type()), self.variable(self.mask_type()));
+            self.loops.insert(index, (Some(going_on), end));
+            self.builder.store(self.mask(mask), live);
+            self.builder.branch(head);
+            self.builder.move_to(head);
+            let lanes = self.builder.load(self.mask_type(), live);
+            self.builder.store(self.mask_type().null(), going_on);
+            self.region(Some(index), Mask::Some(lanes));
+            let lanes = self.builder.load(self.mask_type(), going_on);
+            self.builder.store(lanes, live);
+            self.builder.branch_if(self.any(lanes), head, end);
+        } else {
+            self.loops.insert(index, (None, end));
+            self.builder.branch(head);
+            self.builder.move_to(head);
+            self.region(Some(index), mask);
+            self.builder.branch(head);
+        }
+        self.builder.move_to(end);
+    }
+
+    fn block(&mut self, block: BlockIdx, mask: Mask<'c>) {
+        let instructions = self.graph.block(block).instructions();
+        for instruction in &instructions {
+            self.places.enter(&self.builder, *instruction);
+            match instruction.opcode() {
+                Some(Opcode::PHI) => self.define_phi(*instruction),
+                Some(Opcode::BRANCH | Opcode::RET) => {}
+                _ => self.instruction(*instruction, mask),
+            }
+        }
+        let end = self.graph.block(block).end();
+        if end.is(Opcode::RET) {
+            return;
+        }
+        let successors = self.graph.successors(block).to_vec();
+        match successors[..] {
+            [only] => self.go_on(block, only, mask),
+            [yes, no] => self.fork(block, end.operand(0), (yes, no), mask),
+            _ => unreachable!("such blocks are refused"),
+        }
+    }
+
+    /// Makes a branch with two successors.
+    fn fork(&mut self, block: BlockIdx, condition: Value<'c>, (yes, no): (BlockIdx, BlockIdx), mask: Mask<'c>) {
+        match (self.graph.returns(yes), self.graph.returns(no)) {
+            (false, _) => return self.trap_edge(block, condition, (yes, no), true, mask),
+            (_, false) => return self.trap_edge(block, condition, (no, yes), false, mask),
+            _ => {}
+        }
+        if self.shape(condition) == Shape::Uniform {
+            let condition = self.raw(condition);
+            let (then, other, join) = (self.new_block(), self.new_block(), self.new_block());
+            self.builder.branch_if(condition, then, other);
+            let local = self.local.clone();
+            for (here, to) in [(then, yes), (other, no)] {
+                self.builder.move_to(here);
+                self.local.clone_from(&local);
+                self.edge(block, to, mask);
+                if !self.leave(block, to) {
+                    self.builder.branch(join);
+                }
+            }
+            self.local = local;
+            self.builder.move_to(join);
+        } else {
+            let condition = self.vector(condition);
+            let inverse = self.builder.not(condition);
+            let (taken, other) = (self.narrowed(mask, condition), self.narrowed(mask, inverse));
+            self.edge(block, yes, Mask::Some(taken));
+            self.edge(block, no, Mask::Some(other));
+        }
+    }
+
+    /// Makes the only edge on which the lanes of `mask` go on.
+    pub(super) fn go_on(&mut self, from: BlockIdx, to: BlockIdx, mask: Mask<'c>) {
+        self.edge(from, to, mask);
+        if self.leave(from, to) {
+            // What the region adds here is not reached.
+            self.builder.move_to(self.new_block());
+        }
+    }
+
+    /// Makes an edge that the lanes of `mask` take: writes the phis of its end, and says that it was taken.
+    fn edge(&mut self, from: BlockIdx, to: BlockIdx, mask: Mask<'c>) {
+        let header_of = self.graph.headed(to);
+        let mut values = Vec::new();
+        for phi in self.graph.block(to).instructions().into_iter().take_while(|phi| phi.is(Opcode::PHI)) {
+            let value = self.incoming(phi, from);
+            let value = if self.shape(phi) == Shape::Varying { self.vector(value) } else { self.raw(value) };
+            values.push((phi, value));
+        }
+        for (phi, mut value) in values {
+            let slot = self.phi_slot(phi);
+            if let Mask::Some(mask) = mask
+                && header_of.is_none()
+                && self.shape(phi) == Shape::Varying
+            {
+                let old = self.builder.load(value.value_type(), slot);
+                value = self.blend(mask, value, old);
+            }
+            self.builder.store(value, slot);
+        }
+        if let Some(index) = header_of.filter(|index| self.graph.contains(Some(*index), from)) {
+            debug_assert!(from == self.graph.latch(index), "a loop has one latch");
+            if let Some(going_on) = self.loops[&index].0 {
+                self.builder.store(self.mask(mask), going_on);
+            }
+            return;
+        }
+        let node = header_of.map_or(Node::Block(to), Node::Loop);
+        match self.shapes.status(node) {
+            Status::Full => {}
+            Status::Guard => {
+                let flag = self.flag_of(node);
+                self.builder.store(self.int(1).all_ones(), flag);
+            }
+            Status::Masked => {
+                let slot = self.mask_of(node);
+                let old = self.builder.load(self.mask_type(), slot);
+                self.builder.store(self.builder.binary(Opcode::OR, old, self.mask(mask)), slot);
+            }
+        }
+    }
+
+    /// The value of a phi that comes from a block.
+    pub(super) fn incoming(&self, phi: Value<'c>, from: BlockIdx) -> Value<'c> {
+        let from = self.graph.block(from);
+        let found = phi.incoming().into_iter().find(|(_, block)| *block == from);
+        found.expect("a phi has a value for each predecessor").0
+    }
+
+    /// Selects by lanes; structs by their members.
+    fn blend(&self, mask: Value<'c>, yes: Value<'c>, no: Value<'c>) -> Value<'c> {
+        let of = yes.value_type();
+        if of.kind() != TypeKind::Struct {
+            return self.builder.select(mask, yes, no);
+        }
+        (0..of.members().len() as u32).fold(of.poison(), |whole, index| {
+            let [yes, no] = [yes, no].map(|value| self.builder.extract_member(value, index));
+            self.builder.insert_member(whole, self.builder.select(mask, yes, no), index)
+        })
+    }
+
+    /// Leaves the loops that an edge ends on which all lanes agree. False if it ends none: then the region goes on.
+    fn leave(&mut self, from: BlockIdx, to: BlockIdx) -> bool {
+        let mut target = None;
+        let mut inner = self.graph.innermost(from);
+        while let Some(index) = inner {
+            // From a loop that lanes leave one by one, the others have not come out yet.
+            if self.graph.contains(Some(index), to) || self.shapes.is_divergent(index) {
+                break;
+            }
+            target = Some(self.loops[&index].1);
+            inner = self.graph.parent(index);
+        }
+        let Some(target) = target else { return false };
+        self.builder.branch(target);
+        true
+    }
+
+    fn flag_of(&mut self, node: Node) -> Value<'c> {
+        if let Some(flag) = self.flags.get(&node) {
+            return *flag;
+        }
+        let flag = self.variable(self.int(1));
+        self.flags.insert(node, flag);
+        flag
+    }
+
+    fn mask_of(&mut self, node: Node) -> Value<'c> {
+        if let Some(slot) = self.masks.get(&node) {
+            return *slot;
+        }
+        let slot = self.variable(self.mask_type());
+        self.masks.insert(node, slot);
+        slot
+    }
+}

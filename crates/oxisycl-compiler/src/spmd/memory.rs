@@ -1,0 +1,104 @@
+//! Memory: one access for all lanes, consecutive ones, and gathers and scatters. Lanes that are not active access nothing.
+
+use super::emitter::{Emitter, Mask};
+use super::shape::Shape;
+use crate::llvm::{Attribute, Layout, Type, Value};
+
+impl<'c> Emitter<'c, '_> {
+    /// Makes a load whose result differs between lanes.
+    pub(super) fn load(&mut self, load: Value<'c>, mask: Mask<'c>) {
+        let (address, alignment) = (load.operand(0), load.alignment());
+        let of = self.widened(load.value_type());
+        let value = match (self.is_consecutive(address, load.value_type()), mask) {
+            (true, Mask::All) => {
+                let address = self.raw(address);
+                let value = self.builder.load(of, address);
+                value.set_alignment(alignment);
+                value
+            }
+            (true, Mask::Some(mask)) => {
+                let address = self.raw(address);
+                self.masked("llvm.masked.load", &[address, mask, of.poison()], [of, address.value_type()], 0, alignment)
+            }
+            (false, mask) => {
+                let addresses = self.vector(address);
+                let arguments = [addresses, self.mask(mask), of.poison()];
+                self.masked("llvm.masked.gather", &arguments, [of, addresses.value_type()], 0, alignment)
+            }
+        };
+        self.define(load, value);
+    }
+
+    pub(super) fn store(&mut self, store: Value<'c>, mask: Mask<'c>) {
+        let (value, address, alignment) = (store.operand(0), store.operand(1), store.alignment());
+        if self.shape(address) == Shape::Uniform {
+            // As if the lanes ran one after the other: the last one's value stays.
+            let value = match mask {
+                _ if self.shape(value) == Shape::Uniform => self.raw(value),
+                Mask::All => self.lane(value, self.int(self.lanes).constant(u64::from(self.lanes) - 1)),
+                Mask::Some(mask) => {
+                    let last = self.last(mask);
+                    self.lane(value, last)
+                }
+            };
+            let address = self.raw(address);
+            return self.builder.store(value, address).set_alignment(alignment);
+        }
+        let is_consecutive = self.is_consecutive(address, value.value_type());
+        let values = self.vector(value);
+        let of = values.value_type();
+        match (is_consecutive, mask) {
+            (true, Mask::All) => {
+                let address = self.raw(address);
+                self.builder.store(values, address).set_alignment(alignment);
+            }
+            (true, Mask::Some(mask)) => {
+                let address = self.raw(address);
+                self.masked("llvm.masked.store", &[values, address, mask], [of, address.value_type()], 1, alignment);
+            }
+            (false, mask) => {
+                let addresses = self.vector(address);
+                let arguments = [values, addresses, self.mask(mask)];
+                self.masked("llvm.masked.scatter", &arguments, [of, addresses.value_type()], 1, alignment);
+            }
+        }
+    }
+
+    /// Makes a variable of single work-items: one for each lane, one after the other. One that only traps use is theirs.
+    pub(super) fn private_variable(&mut self, variable: Value<'c>) {
+        if self.is_variable_of_traps(variable) {
+            return;
+        }
+        let of = variable.allocated_type();
+        let all = self.variable(of.array(u64::from(self.lanes)));
+        all.set_alignment(variable.alignment());
+        let value = match self.shape(variable) {
+            Shape::Varying => {
+                let size = Layout::of(self.module).size(of) as i64;
+                self.builder.address(self.int(8), all, &[self.ramp(self.int(64), size)])
+            }
+            _ => all,
+        };
+        self.define(variable, value);
+    }
+
+    /// Whether the addresses of the lanes are those of consecutive elements.
+    fn is_consecutive(&self, address: Value<'c>, element: Type<'c>) -> bool {
+        let size = Layout::of(self.module).size(element) as i64;
+        self.shape(address) == Shape::Affine(size)
+    }
+
+    /// Calls an intrinsic for memory, whose alignment is an attribute of the address.
+    fn masked(
+        &self,
+        name: &str,
+        arguments: &[Value<'c>],
+        types: [Type<'c>; 2],
+        address: u32,
+        alignment: u32,
+    ) -> Value<'c> {
+        let call = self.builder.call(self.module.intrinsic(name, &types), arguments);
+        call.add_site_attribute(address + 1, Attribute::plain(self.context, "align", alignment.into()));
+        call
+    }
+}

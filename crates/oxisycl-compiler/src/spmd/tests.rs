@@ -1,0 +1,160 @@
+//! Bodies that run on this machine, item by item and in lanes: the same bits, and the same item fails.
+
+mod bodies;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::item_loops::define_steps;
+use super::vectorise;
+use crate::llvm::{Codegen, Context, Linkage, Machine, Module, PassTuning, Type, Value};
+use crate::passes::tests::context;
+
+/// The symbol of the loop over items in a test's library.
+const STEPS: &str = "steps";
+
+/// What a body gets: two arrays of words that it reads, one that it writes, their length, and a function to fail by.
+#[repr(C)]
+struct Captures {
+    first: *const u32,
+    second: *const u32,
+    out: *mut u32,
+    length: u64,
+    fail: extern "C-unwind" fn(u64) -> !,
+}
+
+extern "C-unwind" fn fail(item: u64) -> ! {
+    std::panic::resume_unwind(Box::new(item))
+}
+
+/// The length of the arrays.
+const LENGTH: usize = 64;
+
+/// A module with the body, and the machine that it is for.
+fn module<'c>(context: &'c Context, body: &str) -> (Module<'c>, Machine) {
+    // Vectors of any width are valid for any processor.
+    let has_all = ["avx2", "fma", "bmi2"].into_iter().all(has);
+    let machine = Machine::new("x86_64-unknown-linux-gnu", if has_all { "x86-64-v3" } else { "x86-64" }, "");
+    let machine = machine.expect("a machine");
+    let module = Module::from_text(context, &format!("{}\n{body}", bodies::DECLARATIONS), "body");
+    let module = module.expect("a test is well-formed");
+    module.set_target(machine.triple(), &machine.data_layout());
+    module.verify("parsing").expect("a test is valid");
+    (module, machine)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has(feature: &str) -> bool {
+    match feature {
+        "avx2" => is_x86_feature_detected!("avx2"),
+        "fma" => is_x86_feature_detected!("fma"),
+        _ => is_x86_feature_detected!("bmi2"),
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has(_feature: &str) -> bool {
+    false
+}
+
+/// A body and its loop, in a library of this process.
+struct Linked(libloading::Library);
+
+impl Linked {
+    /// Compiles a body, and with lanes if it is said how many.
+    fn new(body: &str, lanes: Option<u32>, is_optimised: bool) -> Self {
+        let context = context();
+        let (module, machine) = module(&context, body);
+        let body = module.function("body").expect("a body");
+        let vector = lanes.map(|lanes| match vectorise(&module, Some(&machine), body, lanes).expect("passes") {
+            Ok(vector) => (vector, lanes),
+            Err(refused) => panic!("refused: {}", refused.reason),
+        });
+        let held = Type::function(Type::void(&context), &[Type::pointer(&context, 0), Type::int(&context, 64)]);
+        let steps = module.declare(STEPS, held);
+        define_steps(&module, steps, body, vector);
+        steps.set_linkage(Linkage::EXTERNAL);
+        module.verify("vectorisation").unwrap_or_else(|error| panic!("{error}: {module}"));
+        let passes = if is_optimised { "default<O3>" } else { "always-inline" };
+        module.run(passes, Some(&machine), &PassTuning::NATIVE).expect("passes");
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("oxisycl-lanes-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let (object, library) = (folder.join("body.o"), folder.join("body.so"));
+        std::fs::write(&object, machine.emit(&module, Codegen::Object).expect("code")).expect("a file");
+        let linked = Command::new("cc").arg("-shared").arg("-o").arg(&library).arg(&object).arg("-lm").status();
+        assert!(linked.expect("a linker").success());
+        // SAFETY: a library of code from above, whose initialisers are those of every library.
+        let library = unsafe { libloading::Library::new(&library) }.expect("a library");
+        std::fs::remove_dir_all(folder).expect("a folder");
+        Self(library)
+    }
+
+    /// The array that the first `count` items leave, or the item that failed.
+    fn run(&self, count: u64) -> Result<Vec<u32>, u64> {
+        let mut state = 12345_u32;
+        let mut random = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state >> 8
+        };
+        let first: Vec<u32> = (0..LENGTH).map(|_| random() % 40).collect();
+        let second: Vec<u32> = (0..LENGTH).map(|_| (random() as f32 / 1e6).to_bits()).collect();
+        let mut out = vec![0xdead_beef; LENGTH];
+        let captures = Captures {
+            first: first.as_ptr(),
+            second: second.as_ptr(),
+            out: out.as_mut_ptr(),
+            length: LENGTH as u64,
+            fail,
+        };
+        // SAFETY: the loop has this type.
+        let steps: libloading::Symbol<'_, unsafe extern "C-unwind" fn(&Captures, u64)> =
+            unsafe { self.0.get(STEPS.as_bytes()) }.expect("a symbol");
+        // SAFETY: bodies stay within the arrays, which are this thread's.
+        let end = catch_unwind(AssertUnwindSafe(|| unsafe { steps(&captures, count) }));
+        end.map_err(|item| *item.downcast::<u64>().expect("ours")).map(|()| out)
+    }
+}
+
+/// Checks that a body does the same in lanes, for all short ranges.
+fn check(body: &str) {
+    let plain = Linked::new(body, None, false);
+    for lanes in [2, 4, 8] {
+        for is_optimised in [false, true] {
+            let vector = Linked::new(body, Some(lanes), is_optimised);
+            for count in 0..=u64::from(2 * lanes + 1) {
+                let what = format!("{count} items, {lanes} lanes, optimised: {is_optimised}");
+                assert_eq!(vector.run(count), plain.run(count), "{what}");
+            }
+        }
+    }
+}
+
+/// Why a body is refused.
+fn refusal(body: &str) -> String {
+    let context = context();
+    let (module, machine) = module(&context, body);
+    let body = module.function("body").expect("a body");
+    match vectorise(&module, Some(&machine), body, 4).expect("passes") {
+        Ok(_) => panic!("it is vectorised"),
+        Err(refused) => refused.reason,
+    }
+}
+
+/// The opcodes' names of the instructions of a body in lanes, with their types.
+fn text_in_lanes(body: &str) -> String {
+    let context = context();
+    let (module, machine) = module(&context, body);
+    let body = module.function("body").expect("a body");
+    let vector: Value<'_> = match vectorise(&module, Some(&machine), body, 4).expect("passes") {
+        Ok(vector) => vector,
+        Err(refused) => panic!("refused: {}", refused.reason),
+    };
+    vector.set_linkage(Linkage::EXTERNAL);
+    module
+        .run("function(sroa,instcombine<no-verify-fixpoint>,simplifycfg)", Some(&machine), &PassTuning::NATIVE)
+        .expect("passes");
+    vector.print()
+}
