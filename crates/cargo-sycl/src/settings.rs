@@ -21,6 +21,9 @@ const AMD_PROCESSORS: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
 /// The triple of `host-v3` and `host-v4`, which stand for native code.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
+/// The most work-items that native code runs at once.
+const MAX_LANES: u32 = 16;
+
 /// The variable that carries the settings. Not for users: its content is of this tool alone.
 pub(crate) const VARIABLE: &str = "CARGO_SYCL_SETTINGS";
 
@@ -35,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) are_targets_named: bool,
     /// `strict`, `contract` or `fast`.
     pub(crate) float: String,
+    /// How many work-items native code of hosts runs at once; 1 for one after the other.
+    pub(crate) lanes: u32,
     /// Where the compiler writes what it does.
     pub(crate) dump: Option<PathBuf>,
     /// Whether the times of the compiler's passes are shown.
@@ -77,8 +82,8 @@ impl Settings {
         let dump = self.dump.as_ref().map(|dump| dump.to_string_lossy()).unwrap_or_default();
         let targets = self.targets.join(",");
         let ptxas = self.ptxas.as_ref().map(|ptxas| ptxas.to_string_lossy()).unwrap_or_default();
-        let Self { tool, are_targets_named, float, time_passes, .. } = self;
-        let text = format!("{tool}\n{targets} {are_targets_named}\n{float}\n{dump}\n{ptxas}\n{time_passes}");
+        let Self { tool, are_targets_named, float, lanes, time_passes, .. } = self;
+        let text = format!("{tool}\n{targets} {are_targets_named}\n{float} {lanes}\n{dump}\n{ptxas}\n{time_passes}");
         short_hash(text.as_bytes())
     }
 }
@@ -123,6 +128,12 @@ pub(crate) fn parse_float(text: &str) -> Result<FloatPolicy> {
     }
 }
 
+/// A number of work-items that native code runs at once.
+pub(crate) fn parse_lanes(text: &str) -> Result<u32> {
+    let lanes = text.parse().ok().filter(|lanes: &u32| lanes.is_power_of_two() && *lanes <= MAX_LANES);
+    lanes.ok_or_else(|| Failure::new(format!("--lanes: expected 1, 2, 4, 8 or 16, found {text:?}")))
+}
+
 /// The name of the error that a kernel captures an address of the host.
 pub(crate) const HOST_CAPTURE: &str = "host_capture";
 
@@ -154,6 +165,7 @@ pub(crate) mod tests {
             targets: vec!["sm_70".to_owned()],
             are_targets_named: true,
             float: "contract".to_owned(),
+            lanes: 1,
             dump: None,
             time_passes: false,
             stamps: "/t/stamps".into(),
@@ -179,6 +191,7 @@ pub(crate) mod tests {
         assert_ne!(Settings { are_targets_named: false, ..settings() }.key(), key);
         assert_ne!(Settings { time_passes: true, ..settings() }.key(), key);
         assert_ne!(Settings { float: "fast".to_owned(), ..settings() }.key(), key);
+        assert_ne!(Settings { lanes: 8, ..settings() }.key(), key);
         assert_ne!(Settings { dump: Some("d".into()), ..settings() }.key(), key);
         assert_ne!(Settings { ptxas: Some("p".into()), ..settings() }.key(), key);
         assert_eq!(Settings { inner: Some("sccache".into()), ..settings() }.key(), key);

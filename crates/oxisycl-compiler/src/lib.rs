@@ -34,7 +34,6 @@ mod prelink;
 mod program;
 mod refused;
 mod registration;
-#[expect(dead_code, reason = "the item loops that are vectorised follow")]
 mod spmd;
 mod symbols;
 mod toolchain;

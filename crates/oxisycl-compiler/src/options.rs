@@ -42,4 +42,7 @@ pub struct Options {
     pub refuses_host_captures: bool,
     /// The libraries beside the standard library whose symbols native code may refer to. They are linked to the program as they are.
     pub exporting: Vec<PathBuf>,
+    /// How many work-items native code of hosts runs at once, in the lanes of vectors, where the compiler can do that: a power of two. Below
+    /// two, one after the other.
+    pub lanes: u32,
 }

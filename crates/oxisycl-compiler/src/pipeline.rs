@@ -20,6 +20,7 @@ use crate::passes::{
     frames, group_calls, idle_barriers, int128, libcalls, native, native_code, negations, overlap, panics,
     private_atomics, private_memory, recursion, specialization, strip_host_abi, thread_coarsening, unrolling, x86,
 };
+use crate::spmd::item_loops;
 use crate::unit::Unit;
 use crate::{kernel, llvm};
 
@@ -214,6 +215,7 @@ pub(crate) const PASSES: &[Pass] = &[
     })
     .on(&[Nvptx])
     .when(|unit| is_linked_once(unit) && unit.kernel.as_ref().is_some_and(|kernel| kernel.group != [0; 3])),
+    Pass::fallible("item-loops", Optimise, vectorise_item_loops).on(&[Host]).when(|unit| unit.lanes > 1),
     Pass::fallible("llvm-optimise", Optimise, |unit| {
         unit.run_llvm(&format!("{},{DROP_UNUSED}", unit.target.optimisation()))
     })
@@ -364,6 +366,21 @@ fn has_stack(unit: &Unit<'_, '_>) -> bool {
 
 fn inline_everything(unit: &mut Unit<'_, '_>) {
     strip_host_abi::inline_everything(&unit.module, unit.function.as_slice());
+}
+
+fn vectorise_item_loops(unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
+    let is_range = unit.kernel.as_ref().is_some_and(|kernel| matches!(kernel.form, Form::Range(_)));
+    let (module, outcomes) = if is_range {
+        item_loops::vectorise_all(&unit.module, unit.target.machine(), unit.lanes)?
+    } else {
+        (None, vec![item_loops::Outcome::of_groups()])
+    };
+    unit.item_loops.extend(outcomes);
+    if let Some(module) = module {
+        unit.function = unit.function.and_then(|function| module.function(function.name()));
+        unit.module = module;
+    }
+    Ok(())
 }
 
 fn add_kernel(unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {

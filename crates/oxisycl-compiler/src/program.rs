@@ -111,6 +111,7 @@ impl<'c, 'a> Program<'c, 'a> {
             // As the program's own code.
             float: if target.runs_in_process() { FloatPolicy::Strict } else { options.float },
             borrowed: &options.borrowed,
+            lanes: options.lanes,
             ..Unit::new(module, target, instruments)
         };
         let searches = Searches::default();
@@ -192,9 +193,9 @@ impl<'c, 'a> Program<'c, 'a> {
 
     /// All data that the program's result depends on from here on, except code that is linked later and the compiler itself.
     pub(crate) fn content(&self) -> Vec<u8> {
-        let Options { float, .. } = self.options;
+        let Options { float, lanes, .. } = self.options;
         let (caches, unknown) = (&self.unit.caches, &self.searches.unknown);
-        let description = format!("{} {float} {:?} {caches:?} {unknown:?}", self.image_target, self.kernel);
+        let description = format!("{} {float} {lanes} {:?} {caches:?} {unknown:?}", self.image_target, self.kernel);
         let length = (description.len() as u64).to_le_bytes();
         [&length, description.as_bytes(), &*self.module().to_bitcode()].concat()
     }
@@ -365,8 +366,11 @@ impl<'c, 'a> Program<'c, 'a> {
             Decision::IsRefused(kernel) => (Vec::new(), vec![kernel]),
         };
         let sites: Vec<PanicSite> = std::mem::take(&mut self.unit.sites.list);
-        let (target, build_options) =
-            (self.unit.target.image_target(self.image_target, &code), toolchain.build_options(self.unit.float));
+        let target = self.unit.target.image_target(self.image_target, &code);
+        let mut build_options = toolchain.build_options(self.unit.float);
+        for outcome in &self.unit.item_loops {
+            build_options += &format!("; {outcome}");
+        }
         DeviceImage { target, kernels, build_options, unsupported, sites, code }
     }
 }

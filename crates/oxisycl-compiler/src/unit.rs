@@ -12,6 +12,7 @@ use crate::llvm::{Module, Value};
 use crate::options::FloatPolicy;
 use crate::passes::panic_names;
 use crate::passes::panics::Sites;
+use crate::spmd::item_loops::Outcome;
 
 /// A module in the pipeline.
 pub(crate) struct Unit<'c, 'a> {
@@ -46,6 +47,10 @@ pub(crate) struct Unit<'c, 'a> {
     pub(crate) allocates_at_group_scope: Option<String>,
     /// The reason why a kernel over groups is refused if work-items meet in it: what it calls at group scope.
     pub(crate) calls_at_group_scope: Option<String>,
+    /// The [`Options::lanes`](crate::Options::lanes) of the build.
+    pub(crate) lanes: u32,
+    /// What became of the kernel's item loops, if they were to be vectorised.
+    pub(crate) item_loops: Vec<Outcome>,
     /// How often code was linked into the module.
     pub(crate) round: u32,
 }
@@ -71,6 +76,8 @@ impl<'c, 'a> Unit<'c, 'a> {
             unproved: None,
             allocates_at_group_scope: None,
             calls_at_group_scope: None,
+            lanes: 0,
+            item_loops: Vec::new(),
             round: 0,
         }
     }
@@ -87,6 +94,7 @@ impl<'c, 'a> Unit<'c, 'a> {
             borrowed: self.borrowed,
             caches: self.caches.clone(),
             is_paired: self.is_paired,
+            lanes: self.lanes,
             round: self.round,
             ..Self::new(module, self.target, self.instruments)
         }

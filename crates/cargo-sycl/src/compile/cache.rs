@@ -48,6 +48,7 @@ pub(crate) fn key(request: &Request, target: &str) -> Result<String> {
     }
     // An outcome of a program that may capture addresses of the host is none of one that may not.
     part(&[request.refuses_host_captures.into()]);
+    part(&request.lanes.to_le_bytes());
     // Images of devices are the same beside native code and without it.
     let exporting = if target.starts_with(NATIVE) { &*request.exporting } else { &[] };
     for file in request.modules.iter().chain(exporting) {
@@ -170,6 +171,7 @@ pub(super) mod tests {
             borrowed: Vec::new(),
             targets: vec!["sm_70".to_owned()],
             float: "contract".to_owned(),
+            lanes: 1,
             dump: None,
             time_passes: false,
             folder: "/t".into(),
@@ -314,6 +316,7 @@ pub(super) mod tests {
         assert_ne!(key(request(b)).unwrap(), of_a);
         assert_ne!(key(Request { targets: vec!["sm_90".to_owned()], ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { float: "fast".to_owned(), ..request(a.clone()) }).unwrap(), of_a);
+        assert_ne!(key(Request { lanes: 8, ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { borrowed: vec!["libm".to_owned()], ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { refuses_host_captures: true, ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { key: "l".to_owned(), ..request(a) }).unwrap(), of_a);

@@ -63,6 +63,8 @@ pub(crate) struct Request {
     pub(crate) targets: Vec<String>,
     /// The policy for floating-point arithmetic.
     pub(crate) float: String,
+    /// How many work-items native code of hosts runs at once; 1 for one after the other.
+    pub(crate) lanes: u32,
     /// Where the compiler writes what it does.
     pub(crate) dump: Option<PathBuf>,
     /// Whether the times of the compiler's passes are wanted.
@@ -266,6 +268,7 @@ impl Request {
                 borrowed: self.borrowed.clone(),
                 refuses_host_captures: self.refuses_host_captures,
                 exporting: self.exporting.clone(),
+                lanes: self.lanes,
             },
         };
         // A fault ends what would be kept.

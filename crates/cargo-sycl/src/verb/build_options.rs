@@ -2,7 +2,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::failure::{Failure, Result};
-use crate::settings::{parse_allowed, parse_float, parse_target};
+use crate::settings::{parse_allowed, parse_float, parse_lanes, parse_target};
 
 /// What is compiled for if the user does not say: each kind of device that a backend runs images on, in its oldest form.
 pub(crate) const DEFAULT_TARGETS: &str = "sm_70,spirv";
@@ -16,6 +16,8 @@ pub(crate) struct BuildOptions {
     pub(crate) are_targets_named: bool,
     /// `--float`.
     pub(crate) float: String,
+    /// `--lanes`.
+    pub(crate) lanes: u32,
     /// `--dump`, absolute.
     pub(crate) dump: Option<PathBuf>,
     /// `--time-passes`.
@@ -42,6 +44,7 @@ impl BuildOptions {
             targets: Vec::new(),
             are_targets_named: false,
             float: "contract".to_owned(),
+            lanes: 1,
             dump: None,
             time_passes: false,
             allows_host_captures: false,
@@ -67,6 +70,7 @@ impl BuildOptions {
             match name.as_str() {
                 "--targets" => targets = Some(text(&name, value()?)?),
                 "--float" => options.float = text(&name, value()?)?,
+                "--lanes" => options.lanes = parse_lanes(&text(&name, value()?)?)?,
                 "--dump" => options.dump = Some(absolute(value()?)?),
                 "--time-passes" => options.time_passes = true,
                 "--allow" => {
@@ -142,7 +146,7 @@ mod tests {
             ("--target-dir /t --target x86_64-unknown-linux-gnu", "--target x86_64-unknown-linux-gnu"),
             ("--manifest-path=a/Cargo.toml", "--manifest-path a/Cargo.toml"),
             ("--release -- --targets x --help", "--release -- --targets x --help"),
-            ("--features=a --float fast --time-passes", "--features=a"),
+            ("--features=a --float fast --time-passes --lanes 8", "--features=a"),
         ] {
             assert_eq!(cargo(line), expected, "{line}");
         }
@@ -153,6 +157,7 @@ mod tests {
         let defaults = parse("").unwrap();
         assert_eq!((defaults.targets.join(","), defaults.float.as_str()), ("sm_70,spirv1.2".to_owned(), "contract"));
         assert!(!defaults.time_passes && parse("--time-passes").unwrap().time_passes);
+        assert_eq!((defaults.lanes, parse("--lanes=8").unwrap().lanes), (1, 8));
         assert!(!defaults.allows_host_captures && parse("--allow host_capture").unwrap().allows_host_captures);
         assert!(!defaults.are_targets_named && parse("--targets sm_70,spirv").unwrap().are_targets_named);
         let options = parse("--targets sm_90,sm_80,sm_90 --float=strict --target-dir /t --dump /d --help").unwrap();
@@ -171,6 +176,9 @@ mod tests {
             "--targets sm_60",
             "--targets cuda",
             "--float exact",
+            "--lanes 3",
+            "--lanes=32",
+            "--lanes",
             "--dump",
             "--allow",
             "--allow host_captures",

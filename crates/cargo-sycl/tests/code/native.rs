@@ -15,7 +15,9 @@ const PROGRAM: &str = "native";
 /// What the symbol of a kernel's native code begins with, and ends with, around the level.
 const SYMBOL: [&str; 2] = ["__oxisycl_native_", "_k1_native_failing_"];
 /// The kernels that have native code, by the functions that launch them.
-const HAVE: [&str; 6] = ["failing", "fused", "groups", "library", "outside", "plane"];
+const HAVE: [&str; 8] = ["beyond", "failing", "fused", "groups", "iterated", "library", "outside", "plane"];
+/// The kernels whose work-items run in the lanes of vectors.
+const IN_LANES: [&str; 3] = ["beyond", "iterated", "plane"];
 
 fn program(package: &Package, profile: &str, name: &str) -> PathBuf {
     package.folder().join("target/sycl").join(profile).join(name)
@@ -116,10 +118,10 @@ fn native_code_computes_and_panics_as_the_programs_own() {
 /// Changes images of the program, as if its native code were of another build.
 fn halves_of_another_build_are_refused(package: &Package, output: &str) {
     let other_captures = |image: &mut DeviceImage| image.kernels[0].parameters.size += 8;
-    let behind_the_table = |image: &mut DeviceImage| image.code = DeviceImage::native_code(6);
+    let behind_the_table = |image: &mut DeviceImage| image.code = DeviceImage::native_code(HAVE.len() as u32);
     for (change, expected) in [
         (&other_captures as &dyn Fn(&mut DeviceImage), "in the image, but "),
-        (&behind_the_table, "its image names function 6 of native code, which the table of 6 functions lacks"),
+        (&behind_the_table, "its image names function 8 of native code, which the table of 8 functions lacks"),
     ] {
         let mut bytes = fs::read(program(package, "release", PROGRAM)).unwrap();
         let file = object::File::parse(&*bytes).unwrap();
@@ -156,7 +158,7 @@ fn native_code_stays_in_a_program_that_is_stripped_and_aborts() {
         return;
     }
     let (native, errors) = run(&package, "stripped", "v3");
-    assert_eq!((native, n_native(&errors)), (plain, 4));
+    assert_eq!((native, n_native(&errors)), (plain, 5));
     for code in ["plain", "v3"] {
         let ended = Command::new(&path).arg("fail").env("OXISYCL_HOST_CODE", code).output().unwrap();
         let errors = String::from_utf8_lossy(&ended.stderr);
@@ -189,5 +191,36 @@ fn a_program_links_without_the_native_code_that_cannot_be_linked() {
         let mut command = Command::new(package.folder().join(&path));
         let (output, errors) = succeed(command.env("OXISYCL_HOST_CODE", code));
         assert_eq!((output.as_str(), n_native(&errors)), ("[0, 1, 2] [0, 2, 4]\n", n), "{code}");
+    }
+}
+
+#[test]
+fn work_items_in_lanes_compute_and_panic_as_one_by_one() {
+    let package = Package::enter();
+    for lanes in ["2", "8"] {
+        package.touch(PROGRAM);
+        package.sycl(&["build", "--release", "--targets", "host-v3", "--lanes", lanes, "--bin", PROGRAM]);
+        let (kernels, _) = package.sycl(&["inspect", "target/sycl/release/native"]);
+        let is_in_lanes = |function: &str| {
+            let own = kernels.split_once(&format!("\n  native::{function}::")).expect("a kernel").1;
+            let how = own.split_once("its work-items run ").expect("it says how").1;
+            how.starts_with(&format!("in vectors of {lanes} lanes\n"))
+        };
+        assert_eq!(
+            HAVE.into_iter().filter(|function| is_in_lanes(function)).collect::<Vec<_>>(),
+            IN_LANES,
+            "{kernels}"
+        );
+        for reason in ["one by one: it calls `llvm.sin.f32`", "one by one: it is no `parallel_for` over a range"] {
+            assert!(kernels.contains(reason), "{reason}: {kernels}");
+        }
+        if !has_v3() {
+            continue;
+        }
+        let (plain, _) = run(&package, "release", "plain");
+        assert!(plain.contains("panicked in work-item [997] at "), "{plain}");
+        let (native, panics) = run(&package, "release", "v3");
+        assert_eq!(native, plain, "{lanes} lanes");
+        assert!(panics.contains("__oxisycl_native_v3_k1_native_beyond_"), "it unwinds through lanes: {panics}");
     }
 }

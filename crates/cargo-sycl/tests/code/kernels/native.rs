@@ -26,12 +26,14 @@ fn main() -> oxisycl::Result {
     println!("plane {:016x}", plane(&queue)?);
     println!("groups {:016x}", groups(&queue)?);
     println!("library {:016x}", library(&queue)?);
+    println!("iterated {:016x}", iterated(&queue)?);
     counted(&queue)?;
     println!("counted {}", COUNT.load(Ordering::Relaxed));
     remembered(&queue)?;
     if cfg!(panic = "unwind") || std::env::args().len() > 1 {
         println!("failed {}", failing(&queue)?.wait().expect_err("it panics"));
         println!("outside {}", outside(&queue)?.wait().expect_err("it panics"));
+        println!("beyond {}", beyond(&queue)?.wait().expect_err("it panics"));
     }
     eprintln!("native launches: {}", observe::counters().native_kernels);
     Ok(())
@@ -70,6 +72,31 @@ fn plane(queue: &Queue) -> oxisycl::Result<u64> {
         })
     })?;
     Ok(hash(&output.into_vec()?, |value| value))
+}
+
+/// A loop that work-items leave one by one, in two places, and an element that only some of them read.
+fn iterated(queue: &Queue) -> oxisycl::Result<u64> {
+    let input = Buffer::from_elements((0..N).map(|i| i as f32 * 0.0021 - 1.9))?;
+    let output = Buffer::from_elements((0..N).map(|_| 0f32))?;
+    queue.submit(|cg| {
+        let (input, output) = (cg.access(&input, Read), cg.access(&output, ReadWrite));
+        cg.parallel_for(N, move |item| {
+            let all = input.view(item);
+            let (start, mut x, mut n) = (input.get(item), 0f32, 0);
+            while n < item.index() % 90 {
+                x = x * x + start;
+                if x > 4.0 {
+                    break;
+                }
+                n += 1;
+            }
+            if n % 3 == 1 {
+                x += all[N - 1 - n];
+            }
+            output.set(item, x + n as f32);
+        })
+    })?;
+    Ok(hash(&output.into_vec()?, |value| value.to_bits().into()))
 }
 
 /// Phases of groups, and an algorithm.
@@ -136,5 +163,15 @@ fn outside(queue: &Queue) -> oxisycl::Result<Event> {
             let far = view[0] as usize + N;
             assert_eq!(view[far], 7);
         })
+    })
+}
+
+/// Panics in the last work-items, for an index that is outside.
+fn beyond(queue: &Queue) -> oxisycl::Result<Event> {
+    let numbers = Buffer::from_elements(0..N as u32)?;
+    let output = Buffer::from_elements(0..N as u32)?;
+    queue.submit(|cg| {
+        let (numbers, output) = (cg.access(&numbers, Read), cg.access(&output, ReadWrite));
+        cg.parallel_for(N, move |item| output.set(item, numbers.view(item)[item.index() + 3]))
     })
 }

@@ -1,0 +1,141 @@
+//! Item loops as rustc writes them, without optimisation.
+
+use oxisycl_image::{Form, HostLevel, ImageTarget};
+
+use crate::codegen;
+use crate::compile::lower;
+use crate::instruments::Instruments;
+use crate::kernel::Kernel;
+use crate::link::library::Library;
+use crate::link::resolve::Scope;
+use crate::llvm::Module;
+use crate::options::Options;
+use crate::passes::tests::context;
+use crate::program::Program;
+
+/// An instance of `each_item`, whose closure doubles elements, and calls `helper`.
+const LOOP: &str = "
+target triple = \"x86_64-unknown-linux-gnu\"
+declare void @foreign()
+declare i32 @rust_eh_personality(i32, i32, i64, ptr, ptr)
+define internal i1 @more(ptr %range) #0 {
+  %value = load i64, ptr %range
+  %end.at = getelementptr i8, ptr %range, i64 8
+  %end = load i64, ptr %end.at
+  %is = icmp ult i64 %value, %end
+  ret i1 %is
+}
+define internal i64 @next(ptr %range) #0 {
+  %value = load i64, ptr %range
+  %after = add i64 %value, 1
+  store i64 %after, ptr %range
+  ret i64 %value
+}
+define internal float @helper(float %v) #0 {
+  CODE
+  %r = fadd float %v, %v
+  ret float %r
+}
+define internal void @_RNCNvCs1234_3app6kernel0Cs1234_3app(ptr %self, i64 %x) #0 {
+  %slot = alloca i64
+  store i64 %x, ptr %slot
+  %p = load ptr, ptr %self
+  %i = load i64, ptr %slot
+  %e = getelementptr float, ptr %p, i64 %i
+  %v = load float, ptr %e
+  %r = call float @helper(float %v)
+  store float %r, ptr %e
+  ret void
+}
+define internal void @_ZN14oxisycl_device7builtin9each_item17hd37baa6394757393E(i64 %count, ptr %0) #1 personality ptr @rust_eh_personality {
+  %range = alloca [16 x i8]
+  %body = alloca [8 x i8]
+  store ptr %0, ptr %body
+  store i64 0, ptr %range
+  %end = getelementptr i8, ptr %range, i64 8
+  store i64 %count, ptr %end
+  br label %head
+head:
+  %more = call i1 @more(ptr %range)
+  br i1 %more, label %inside, label %done
+inside:
+  %x = call i64 @next(ptr %range)
+  invoke void @_RNCNvCs1234_3app6kernel0Cs1234_3app(ptr %body, i64 %x) to label %head unwind label %pad
+pad:
+  %landed = landingpad { ptr, i32 } cleanup
+  DROP
+  resume { ptr, i32 } %landed
+done:
+  ret void
+}
+define void @oxisycl_entry.k(ptr %captures, ptr %launch, ptr %chunk) #0 {
+  %p = load ptr, ptr %captures
+  %n.at = getelementptr i8, ptr %captures, i64 8
+  %n = load i64, ptr %n.at
+  call void @_ZN14oxisycl_device7builtin9each_item17hd37baa6394757393E(i64 %n, ptr %p)
+  ret void
+}
+attributes #0 = { uwtable \"target-cpu\"=\"x86-64\" }
+attributes #1 = { alwaysinline uwtable \"target-cpu\"=\"x86-64\" }
+";
+
+/// The optimised code of the kernel, and the options of its image.
+fn compile(code: &str, lanes: u32, form: Form) -> (String, String) {
+    compile_text(&LOOP.replace("CODE", code).replace("DROP", ""), lanes, form)
+}
+
+fn compile_text(text: &str, lanes: u32, form: Form) -> (String, String) {
+    let context = context();
+    let triple = "x86_64-unknown-linux-gnu".to_owned();
+    let image_target = ImageTarget::Host { triple, level: Some(HostLevel::V3) };
+    let target = codegen::of(&image_target).expect("a target");
+    let module = Module::from_text(&context, text, "loop").expect("a test is well-formed");
+    module.set_target(target.machine().triple(), &target.machine().data_layout());
+    let (options, instruments) = (Options { lanes, ..Options::default() }, Instruments::default());
+    let kernel = Kernel::of_test(form, 16);
+    let mut program = Program::of_module(module, kernel, &*target, &image_target, &options, &instruments);
+    let mut library = Library::exporting(&["foreign"]);
+    program.link(&mut library, Scope::WithoutFormatting).expect("it links");
+    program.add_kernel().expect("a kernel");
+    let decision = lower(&mut program, &mut library).expect("code");
+    let text = program.module().to_string();
+    let toolchain = crate::toolchain::Toolchain::of_the_tests();
+    (text, program.image(decision, Vec::new(), &toolchain).build_options)
+}
+
+#[test]
+fn a_loop_takes_as_many_items_at_once_as_there_are_lanes() {
+    let (text, options) = compile("", 8, Form::Range(1));
+    assert!(text.contains("fadd <8 x float>") && text.contains("fadd float"), "vectors, and the rest: {text}");
+    assert!(!text.contains("@helper") && !text.contains("each_item"), "all is inlined: {text}");
+    assert_eq!(text.matches("fadd float").count(), 1, "the rest is one short loop: {text}");
+    assert!(options.ends_with("float=strict; its work-items run in vectors of 8 lanes"), "{options}");
+    let (text, _) = compile("", 4, Form::Range(1));
+    assert!(text.contains("fadd <4 x float>") && !text.contains("<8 x float>"), "{text}");
+}
+
+#[test]
+fn a_loop_that_stays_scalar_has_the_code_that_it_has_without_lanes() {
+    let atomic = "%old = atomicrmw add ptr null, i32 1 monotonic";
+    let call = "call void @foreign()";
+    for (code, reason) in [(atomic, "it has an atomic operation"), (call, "it calls `foreign`")] {
+        let (plain, plain_options) = compile(code, 1, Form::Range(1));
+        let (text, options) = compile(code, 8, Form::Range(1));
+        assert_eq!(text, plain);
+        assert_eq!(options, format!("{plain_options}; its work-items run one by one: {reason}"));
+    }
+}
+
+#[test]
+fn the_loops_of_groups_stay_scalar() {
+    let (text, options) = compile("", 8, Form::Group(1));
+    assert_eq!(text, compile("", 1, Form::Group(1)).0);
+    assert!(options.ends_with("its work-items run one by one: it is no `parallel_for` over a range"), "{options}");
+}
+
+#[test]
+fn a_closure_with_something_to_drop_stays_scalar() {
+    let text = LOOP.replace("CODE", "").replace("DROP", "call void @foreign()");
+    let (_, options) = compile_text(&text, 8, Form::Range(1));
+    assert!(options.ends_with("its work-items run one by one: its closure owns what has to be dropped"), "{options}");
+}
