@@ -170,14 +170,13 @@ macro_rules! floats {
         operator! { Product for $t: |a, b| a * b, || $one }
         operator! {
             Min for $t: |a, b| {
-                // No branches, which GPUs wait for in each round of a loop.
-                let is_second = (b < a) | a.is_nan() | ((a == b) & b.is_sign_negative());
+                let is_second = b < a || a.is_nan() || (a == b && b.is_sign_negative());
                 if is_second { b } else { a }
             }, || <$t>::INFINITY
         }
         operator! {
             Max for $t: |a, b| {
-                let is_second = (a < b) | a.is_nan() | ((a == b) & b.is_sign_positive());
+                let is_second = a < b || a.is_nan() || (a == b && b.is_sign_positive());
                 if is_second { b } else { a }
             }, || <$t>::NEG_INFINITY
         }
