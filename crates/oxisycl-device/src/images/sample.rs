@@ -30,64 +30,99 @@ fn bounded(x: f32, low: f32, high: f32) -> f32 {
 /// From where on floats are even integers. There a repeated image begins.
 const EVEN: f32 = 16_777_216.0;
 
-/// The coordinate in pixels, in the first of the images that repeat.
+/// From where on a coordinate's floor does not fit in an `i32`.
+const TOO_FAR: f32 = 2_147_483_648.0;
+
+/// A coordinate in pixels: the position that it lies in, and how far behind its begin, from 0 to 1.
+#[derive(Clone, Copy)]
+struct Place {
+    at: i32,
+    part: f32,
+}
+
+impl Place {
+    #[inline(always)]
+    fn of(x: f32) -> Self {
+        let at = floor(x);
+        Self { at, part: x - at as f32 }
+    }
+}
+
+/// What is left of `at` in a period of that many pixels. A quotient of floats would be rounded, and could lead to a neighbour.
 #[inline(always)]
-fn in_pixels(sampler: ImageSampler, coordinate: f32, extent: i32) -> f32 {
+fn remainder(at: i32, period: u32) -> u32 {
+    let period = if period == 0 { 1 } else { period };
+    let rest = at.unsigned_abs() % period;
+    if at < 0 && rest > 0 { period - rest } else { rest }
+}
+
+/// A coordinate that counts in pixels, in the first of the images that repeat.
+#[inline(always)]
+fn repeated(coordinate: f32, extent: i32, is_mirrored: bool) -> Place {
+    // False for what is not a number.
+    let is_near = coordinate > -TOO_FAR && coordinate < TOO_FAR;
+    let Place { at, part } = Place::of(if is_near { coordinate } else { 0.0 });
+    let n = extent as u32;
+    if !is_mirrored {
+        return Place { at: remainder(at, n) as i32, part };
+    }
+    let rest = remainder(at, 2 * n);
+    if rest < n {
+        Place { at: rest as i32, part }
+    } else if part > 0.0 {
+        Place { at: (2 * n - 1).wrapping_sub(rest) as i32, part: 1.0 - part }
+    } else {
+        Place { at: (2 * n).wrapping_sub(rest) as i32, part }
+    }
+}
+
+/// Where a coordinate lies, in the first of the images that repeat.
+#[inline(always)]
+fn place(sampler: ImageSampler, coordinate: f32, extent: i32) -> Place {
     let n = extent as f32;
     let is_normalized = matches!(sampler.coordinates, CoordinateMode::Normalized);
-    let part = if is_normalized { coordinate } else { coordinate / n };
     // False for what is not a number.
-    let is_small = part > -EVEN && part < EVEN;
+    let is_small = coordinate > -EVEN && coordinate < EVEN;
+    let part = if is_small { coordinate } else { 0.0 };
     match sampler.addressing {
-        AddressingMode::Repeat => {
-            let part = if is_small { part } else { 0.0 };
-            (part - floor(part) as f32) * n
-        }
-        AddressingMode::MirroredRepeat => {
-            let part = if is_small { part } else { 0.0 };
+        AddressingMode::Repeat if is_normalized => Place::of((part - floor(part) as f32) * n),
+        AddressingMode::MirroredRepeat if is_normalized => {
             // Of two nearest integers either will do: it lies at the other end of the same mirror.
             let nearest = floor(0.5 * part + 0.5);
-            (part - 2.0 * nearest as f32).abs() * n
+            Place::of((part - 2.0 * nearest as f32).abs() * n)
         }
+        AddressingMode::Repeat => repeated(coordinate, extent, false),
+        AddressingMode::MirroredRepeat => repeated(coordinate, extent, true),
         // One pixel beyond an end is as good as many.
-        _ => bounded(if is_normalized { coordinate * n } else { coordinate }, -1.0, n + 1.0),
+        _ => Place::of(bounded(if is_normalized { coordinate * n } else { coordinate }, -1.0, n + 1.0)),
     }
 }
 
 /// The position that a coordinate lies in.
 #[inline(always)]
 fn nearest(sampler: ImageSampler, coordinate: f32, extent: i32) -> i32 {
-    let at = floor(in_pixels(sampler, coordinate, extent));
-    match sampler.addressing {
-        // Rounding may lead to the end itself.
-        AddressingMode::Repeat => {
-            if at >= extent {
-                at - extent
-            } else {
-                at
-            }
-        }
-        AddressingMode::MirroredRepeat | AddressingMode::ClampToEdge => clamped(at, extent),
-        AddressingMode::Clamp | AddressingMode::None => at,
-    }
+    inside(sampler.addressing, place(sampler, coordinate, extent).at, extent)
 }
 
 /// The positions that a coordinate lies between.
 #[inline(always)]
 fn between(sampler: ImageSampler, coordinate: f32, extent: i32) -> Between {
-    let at = in_pixels(sampler, coordinate, extent) - 0.5;
-    let first = floor(at);
-    let (second, weight) = (first + 1, at - first as f32);
-    let (first, second) = match sampler.addressing {
-        AddressingMode::Repeat => {
-            (if first < 0 { first + extent } else { first }, if second >= extent { second - extent } else { second })
-        }
-        AddressingMode::MirroredRepeat | AddressingMode::ClampToEdge => {
-            (clamped(first, extent), clamped(second, extent))
-        }
-        AddressingMode::Clamp | AddressingMode::None => (first, second),
-    };
+    let Place { at, part } = place(sampler, coordinate, extent);
+    let (first, weight) = if part < 0.5 { (at - 1, part + 0.5) } else { (at, part - 0.5) };
+    let [first, second] = [first, first + 1].map(|at| inside(sampler.addressing, at, extent));
     Between { first, second, weight }
+}
+
+/// A position at most one pixel beyond an end, as one of the image or of its border.
+#[inline(always)]
+fn inside(addressing: AddressingMode, at: i32, extent: i32) -> i32 {
+    match addressing {
+        AddressingMode::Repeat if at < 0 => at + extent,
+        // Rounding may lead to the end itself.
+        AddressingMode::Repeat if at >= extent => at - extent,
+        AddressingMode::MirroredRepeat | AddressingMode::ClampToEdge => clamped(at, extent),
+        _ => at,
+    }
 }
 
 #[inline(always)]
@@ -134,4 +169,10 @@ fn mixed<P: Data, const D: usize>(axes: &[Between; D], pixel: &impl Fn([i32; D])
             P::mix(plane(0), plane(4), axes[0].weight)
         }
     }
+}
+
+#[cfg(test)]
+pub(super) fn positions(sampler: ImageSampler, coordinate: f32, extent: i32) -> [i32; 3] {
+    let Between { first, second, .. } = between(sampler, coordinate, extent);
+    [nearest(sampler, coordinate, extent), first, second]
 }

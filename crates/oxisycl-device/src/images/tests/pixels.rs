@@ -179,10 +179,9 @@ fn pixels_of_every_float_format_are_stored_rounded_to_the_nearest_and_touch_no_n
                 pixels.store([usize::MAX], Float4::from_array(colour));
             }
             let bytes = memory.bytes();
-            if !colour.iter().any(|x| x.is_nan())
-                || format.channel_type().size() == 1
-                || packed(format.channel_type()).is_some()
-            {
+            // Which NaN a float becomes is not said.
+            let holds_floats = matches!(format.channel_type(), ChannelType::Float16 | ChannelType::Float32);
+            if !holds_floats || !colour.iter().any(|x| x.is_nan()) {
                 assert_eq!(&bytes[size..2 * size], expected, "{format} {colour:?}");
             }
             assert!(bytes[..size].iter().chain(&bytes[2 * size..3 * size]).all(|&byte| byte == 0xa5), "{format}");
