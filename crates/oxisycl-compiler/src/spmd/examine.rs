@@ -4,6 +4,7 @@
 //! static is, since a thread's own would become one for all. Nothing may be dropped when an item panics, since other lanes are abandoned then.
 
 use super::cfg::{BlockIdx, Graph, Refusal};
+use super::memory::stride;
 use super::shape::{Shape, Shapes};
 use super::traps::is_of_traps;
 use super::widen::{elementwise, is_binary, is_element, is_note};
@@ -32,22 +33,49 @@ impl<'c> From<Refusal<'c>> for Refused<'c> {
 /// Intrinsics that are loads and stores. The guard of a work-item leaves its id by them when it panics.
 const MEMORY: [&str; 3] = ["llvm.memset.", "llvm.memcpy.", "llvm.memmove."];
 
+/// The bytes that the variables of all lanes may have together. Each lane has its own ones, on the stack of the thread.
+const MAX_PRIVATE_BYTES: u64 = 64 << 10;
+
 /// A check of an instruction: the error is the reason against it.
 type Check = Result<(), String>;
 
 /// Checks that the vectoriser handles all of a body.
-pub(super) fn examine<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, layout: Layout<'_>) -> Result<(), Refused<'c>> {
+pub(super) fn examine<'c>(
+    graph: &Graph<'c>,
+    shapes: &Shapes<'_, 'c>,
+    layout: Layout<'_>,
+    lanes: u32,
+) -> Result<(), Refused<'c>> {
     let unwound = after_landing_pads(graph);
     for block in graph.blocks() {
         for instruction in graph.block(block).instructions() {
             let check = uses_no_static(instruction).and_then(|()| {
                 if graph.returns(block) {
-                    live(graph, shapes, layout, instruction)
+                    live(shapes, layout, instruction)
                 } else {
                     trap(instruction, unwound.contains(&block))
                 }
             });
             check.map_err(|reason| Refused { reason, at: Some(instruction) })?;
+        }
+    }
+    variables_are_small(graph, layout, lanes)
+}
+
+/// Checks the size of all variables of which each lane gets one.
+fn variables_are_small<'c>(graph: &Graph<'c>, layout: Layout<'_>, lanes: u32) -> Result<(), Refused<'c>> {
+    let returns = |block| graph.returns(graph.index(block));
+    let mut bytes = 0_u64;
+    for block in graph.blocks().filter(|block| graph.returns(*block)) {
+        for variable in graph.block(block).instructions() {
+            if !variable.is(Opcode::ALLOCA) || is_of_traps(variable, &returns) {
+                continue;
+            }
+            bytes = bytes.saturating_add(stride(layout, variable).saturating_mul(lanes.into()));
+            if bytes > MAX_PRIVATE_BYTES {
+                let reason = format!("its variables have more than {MAX_PRIVATE_BYTES} bytes in {lanes} lanes");
+                return Err(Refused { reason, at: Some(variable) });
+            }
         }
     }
     Ok(())
@@ -114,7 +142,7 @@ fn trap(instruction: Value<'_>, is_unwound: bool) -> Check {
 }
 
 /// Checks code that all lanes may run.
-fn live<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, layout: Layout<'_>, instruction: Value<'c>) -> Check {
+fn live<'c>(shapes: &Shapes<'_, 'c>, layout: Layout<'_>, instruction: Value<'c>) -> Check {
     let Some(opcode) = instruction.opcode() else { return Ok(()) };
     let shape = shapes.shape(instruction);
     let varies = shape == Shape::Varying;
@@ -125,8 +153,7 @@ fn live<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, layout: Layout<'_>, inst
         Opcode::LOAD | Opcode::STORE => access(shapes, layout, instruction),
         Opcode::ALLOCA => {
             let is_one = instruction.operand(0).integer() == Some(1);
-            let is_of_trap = is_of_traps(instruction, &|block| graph.returns(graph.index(block)));
-            if is_one || is_of_trap { Ok(()) } else { Err("it has a variable whose size is not known".to_owned()) }
+            if is_one { Ok(()) } else { Err("it has a variable of a number of elements".to_owned()) }
         }
         Opcode::CALL if elementwise(instruction).is_some() => {
             if varies {

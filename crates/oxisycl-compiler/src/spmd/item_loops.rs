@@ -79,6 +79,9 @@ pub(crate) fn vectorise_all<'c>(
         }
     }
     if loops.is_empty() {
+        if outcomes.is_empty() {
+            outcomes.push(Outcome::Scalar("its loop over work-items was not found".to_owned()));
+        }
         return Ok((None, outcomes));
     }
     copy.run(SIMPLIFY, Some(machine), &TUNING)?;
@@ -96,9 +99,20 @@ pub(crate) fn vectorise_all<'c>(
         define_steps(&copy, steps, body, vector.map(|vector| (vector, lanes)));
         outcomes.push(outcome);
     }
-    copy.verify("vectorisation")?;
+    if let Err(error) = copy.verify("vectorisation") {
+        give_up(&mut outcomes, &error);
+        return Ok((None, outcomes));
+    }
     copy.run(DROP_UNUSED, Some(machine), &TUNING)?;
     Ok((is_vector.then_some(copy), outcomes))
+}
+
+/// Says that no loop has vectors after all, since the copy of the module is not valid.
+fn give_up(outcomes: &mut [Outcome], error: &CompileError) {
+    let error = error.to_string();
+    let reason = format!("its vectors are wrong code of this compiler: {}", error.lines().next().unwrap_or_default());
+    let vectors = outcomes.iter_mut().filter(|outcome| matches!(outcome, Outcome::Vector(_)));
+    vectors.for_each(|outcome| *outcome = Outcome::Scalar(reason.clone()));
 }
 
 fn place_and_reason(refused: Refused<'_>) -> String {
@@ -135,6 +149,9 @@ fn take_apart<'c>(
     }
     let captures = call.operand(0);
     let entry = instance.blocks()[0];
+    if call.block() == entry || call.operand(1).is_constant() {
+        return Ok(Err("its loop has another form than ours"));
+    }
     let is_made_first = captures.kind() != llvm::ValueKind::Instruction
         || captures.block() == entry && captures.users().iter().all(|user| *user == call || user.block() == entry);
     if !is_made_first {
@@ -161,14 +178,13 @@ fn take_apart<'c>(
     Ok(Ok(ItemLoop { body: name, steps: steps.name().to_owned() }))
 }
 
-/// Whether code that a panic reaches calls nothing, so that it need not be reached.
+/// Whether code that a panic reaches does nothing that is seen outside of its function, and passes the panic on. Then it need not be reached.
 fn drops_nothing(pad: Block<'_>) -> bool {
     let mut reached = vec![pad];
     let mut next = 0;
     while let Some(block) = reached.get(next).copied() {
         next += 1;
-        let calls = |instruction: &Value<'_>| instruction.callee().is_some() && !is_note(*instruction);
-        if block.instructions().iter().any(calls) {
+        if !block.instructions().into_iter().all(is_unseen) {
             return false;
         }
         for successor in block.successors() {
@@ -178,6 +194,30 @@ fn drops_nothing(pad: Block<'_>) -> bool {
         }
     }
     true
+}
+
+/// Whether an instruction of a landing pad only computes, or goes on, or keeps the panic in a variable of its function.
+fn is_unseen(instruction: Value<'_>) -> bool {
+    match instruction.opcode() {
+        _ if is_note(instruction) => true,
+        Some(Opcode::PHI | Opcode::GET_ELEMENT_PTR | Opcode::BRANCH | Opcode::LANDING_PAD) => true,
+        Some(Opcode::EXTRACT_VALUE | Opcode::INSERT_VALUE) => true,
+        Some(Opcode::LOAD | Opcode::STORE) if instruction.is_volatile() || instruction.is_atomic() => false,
+        Some(Opcode::LOAD) => true,
+        Some(Opcode::STORE) => {
+            let mut address = instruction.operand(1);
+            while address.is(Opcode::GET_ELEMENT_PTR) {
+                address = address.operand(0);
+            }
+            address.is(Opcode::ALLOCA)
+        }
+        // The end that has a panic's two values is `resume`.
+        Some(Opcode::RET) | None => false,
+        Some(_) => {
+            let is_end = instruction == instruction.block().end() && instruction.block().successors().is_empty();
+            is_end && matches!(instruction.operands()[..], [panic] if panic.value_type().kind() == TypeKind::Struct)
+        }
+    }
 }
 
 /// Defines the function of a loop: by vectors, if there are any, and then one by one.
@@ -240,4 +280,20 @@ fn add_loop<'c>(
         inside.end().set_loop_hints(hints);
     }
     builder.move_to(behind);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_whose_module_is_invalid_stay_scalar() {
+        let own = Outcome::Scalar("it waits".to_owned());
+        let mut outcomes = [Outcome::Vector(8), own.clone()];
+        give_up(&mut outcomes, &CompileError::Llvm("invalid code after vectorisation: a\nb".to_owned()));
+        assert!(
+            matches!(&outcomes[0], Outcome::Scalar(reason) if reason.ends_with("invalid code after vectorisation: a"))
+        );
+        assert_eq!(outcomes[1], own);
+    }
 }

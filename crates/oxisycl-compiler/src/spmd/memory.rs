@@ -18,6 +18,7 @@ impl<'c> Emitter<'c, '_> {
             }
             (true, Mask::Some(mask)) => {
                 let address = self.raw(address);
+                let alignment = self.alignment_of_any(alignment, load.value_type());
                 self.masked("llvm.masked.load", &[address, mask, of.poison()], [of, address.value_type()], 0, alignment)
             }
             (false, mask) => {
@@ -54,6 +55,7 @@ impl<'c> Emitter<'c, '_> {
             }
             (true, Mask::Some(mask)) => {
                 let address = self.raw(address);
+                let alignment = self.alignment_of_any(alignment, value.value_type());
                 self.masked("llvm.masked.store", &[values, address, mask], [of, address.value_type()], 1, alignment);
             }
             (false, mask) => {
@@ -69,17 +71,20 @@ impl<'c> Emitter<'c, '_> {
         if self.is_variable_of_traps(variable) {
             return;
         }
-        let of = variable.allocated_type();
-        let all = self.variable(of.array(u64::from(self.lanes)));
+        let stride = stride(Layout::of(self.module), variable);
+        let all = self.variable(self.int(8).array(stride).array(u64::from(self.lanes)));
         all.set_alignment(variable.alignment());
         let value = match self.shape(variable) {
-            Shape::Varying => {
-                let size = Layout::of(self.module).size(of) as i64;
-                self.builder.address(self.int(8), all, &[self.ramp(self.int(64), size)])
-            }
+            Shape::Varying => self.builder.address(self.int(8), all, &[self.ramp(self.int(64), stride.cast_signed())]),
             _ => all,
         };
         self.define(variable, value);
+    }
+
+    /// The alignment of lane 0's address where lane 0 may not be active. Such an address is whole elements away from one of `alignment`.
+    fn alignment_of_any(&self, alignment: u32, element: Type<'c>) -> u32 {
+        let size = Layout::of(self.module).size(element);
+        u32::try_from(size).map_or(alignment, |size| alignment.min(size))
     }
 
     /// Whether the addresses of the lanes are those of consecutive elements.
@@ -101,4 +106,10 @@ impl<'c> Emitter<'c, '_> {
         call.add_site_attribute(address + 1, Attribute::plain(self.context, "align", alignment.into()));
         call
     }
+}
+
+/// The distance of the variables of two lanes in bytes, by which each of them is aligned as the first one is.
+pub(super) fn stride(layout: Layout<'_>, variable: Value<'_>) -> u64 {
+    let size = layout.size(variable.allocated_type());
+    size.checked_next_multiple_of(variable.alignment().into()).unwrap_or(u64::MAX)
 }

@@ -94,7 +94,7 @@ fn vectorise<'c>(
     };
     let layout = Layout::of(module);
     let shapes = Shapes::of(&graph, layout);
-    if let Err(refused) = examine::examine(&graph, &shapes, layout) {
+    if let Err(refused) = examine::examine(&graph, &shapes, layout, lanes) {
         return Ok(Err(refused));
     }
     if let Err(refusal) = scalar_only::scalar_only(&graph, &shapes) {

@@ -96,7 +96,13 @@ impl<'c> Emitter<'c, '_> {
             return;
         }
         let Some(opcode) = instruction.opcode() else { return };
-        match (opcode, self.shape(instruction)) {
+        let shape = self.shape(instruction);
+        if opcode == Opcode::SELECT && shape != Shape::Varying && self.shape(instruction.operand(0)) != Shape::Uniform {
+            // Both values are the same one.
+            let value = self.raw(instruction.operand(1));
+            return self.define(instruction, value);
+        }
+        match (opcode, shape) {
             (Opcode::STORE, _) => self.store(instruction, mask),
             (Opcode::ALLOCA, _) => self.private_variable(instruction),
             (Opcode::LOAD, Shape::Varying) => self.load(instruction, mask),
@@ -116,11 +122,6 @@ impl<'c> Emitter<'c, '_> {
     /// Makes one instruction for all lanes.
     fn scalar(&mut self, instruction: Value<'c>) {
         let operands = instruction.operands();
-        if instruction.is(Opcode::SELECT) && self.shape(operands[0]) != Shape::Uniform {
-            // Both values are the same one.
-            let value = self.raw(operands[1]);
-            return self.define(instruction, value);
-        }
         if let Some(opcode) = instruction.opcode()
             && operands.iter().any(|operand| matches!(self.shape(*operand), Shape::Affine(_)))
         {

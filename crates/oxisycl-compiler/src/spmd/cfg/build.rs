@@ -144,6 +144,10 @@ fn find_loops<'c>(graph: &mut Graph<'c>) -> Result<(), Refusal<'c>> {
         let blocks: Vec<BlockIdx> = graph.order.iter().copied().filter(|block| inside.contains(block)).collect();
         // Headers of outer loops come first in this order.
         let parent = graph.innermost[header.0];
+        // A loop whose exit is the header of another one would have its edge in neither region.
+        if entering.iter().any(|from| graph.innermost[from.0] != parent) {
+            return refuse(Reason::LoopForm);
+        }
         let index = LoopIdx(graph.loops.len());
         blocks.iter().for_each(|block| graph.innermost[block.0] = Some(index));
         graph.loops.push(Loop { header, latch, parent, blocks });

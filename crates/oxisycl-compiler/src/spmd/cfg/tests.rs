@@ -126,6 +126,10 @@ fn what_has_not_the_form_is_refused() {
             "br i1 %c, label %h, label %a a: br label %h h: br i1 %d, label %h, label %end end: ret void",
             Reason::LoopForm,
         ),
+        (
+            "br label %h h: br i1 %c, label %h, label %k k: br i1 %d, label %k, label %end end: ret void",
+            Reason::LoopForm,
+        ),
         ("switch i32 %n, label %end [ i32 1, label %a ] a: br label %end end: ret void", Reason::Switch),
         ("indirectbr ptr blockaddress(@f, %end), [label %end] end: ret void", Reason::ComputedJump),
         ("callbr void asm \"\", \"!i\"() to label %end [label %a] a: br label %end end: ret void", Reason::ComputedJump),

@@ -16,7 +16,7 @@ declare void @unknown()
 ";
 
 /// A body with its captures loaded: `%first`, `%second`, `%out`, `%n`, `%fail`, and the addresses `%a`, `%b`, `%o` of the item's elements.
-fn body(code: &str) -> String {
+pub(super) fn body(code: &str) -> String {
     format!(
         "define void @body(ptr %env, i64 %x) uwtable personality ptr @__gcc_personality_v0 {{
             %first = load ptr, ptr %env
@@ -395,7 +395,7 @@ fn a_switch() {
 }
 
 /// A bounds check, and code that panics, which tells the item by a landing pad, too.
-const FAILS: &str = "
+pub(super) const FAILS: &str = "
     br i1 %ok, label %in, label %bad
     in:
     %t = load i32, ptr %p

@@ -139,3 +139,43 @@ fn a_closure_with_something_to_drop_stays_scalar() {
     let (_, options) = compile_text(&text, 8, Form::Range(1));
     assert!(options.ends_with("its work-items run one by one: its closure owns what has to be dropped"), "{options}");
 }
+
+/// Why the loop of a text stays scalar.
+fn reason(text: &str) -> String {
+    let (_, options) = compile_text(&text.replace("CODE", ""), 8, Form::Range(1));
+    options.split_once("its work-items run one by one: ").map(|(_, reason)| reason.to_owned()).unwrap_or(options)
+}
+
+#[test]
+fn a_landing_pad_that_is_seen_keeps_a_loop_scalar() {
+    for code in ["store i64 1, ptr %0", "store i64 1, ptr inttoptr (i64 64 to ptr)", "fence seq_cst"] {
+        assert_eq!(reason(&LOOP.replace("DROP", code)), "its closure owns what has to be dropped", "{code}");
+    }
+    assert_eq!(
+        reason(&LOOP.replace("resume { ptr, i32 } %landed", "ret void").replace("DROP", "")),
+        "its closure owns what has to be dropped"
+    );
+    let keeps = "%panic = extractvalue { ptr, i32 } %landed, 0\n store ptr %panic, ptr %end";
+    let (_, options) = compile_text(&LOOP.replace("CODE", "").replace("DROP", keeps), 8, Form::Range(1));
+    assert!(options.ends_with("in vectors of 8 lanes"), "{options}");
+}
+
+#[test]
+fn a_call_that_is_not_one_of_a_loop_over_numbers_stays() {
+    let text = LOOP.replace("DROP", "");
+    let other = "its loop has another form than ours";
+    assert_eq!(reason(&text.replace("(ptr %body, i64 %x) to", "(ptr %body, i64 7) to")), other);
+    let call = "invoke void @_RNCNvCs1234_3app6kernel0Cs1234_3app(ptr %body, i64 %x) to label %head unwind label %pad";
+    let first = text.replace(call, "br label %head").replacen(
+        "br label %head\nhead",
+        &format!("{}\nhead", call.replace("%x", "%count")),
+        1,
+    );
+    assert_eq!(reason(&first), other);
+}
+
+#[test]
+fn a_kernel_without_an_item_loop_says_so() {
+    let text = LOOP.replace("DROP", "").replace("9each_item", "9some_item");
+    assert_eq!(reason(&text), "its loop over work-items was not found");
+}

@@ -1,0 +1,122 @@
+//! Variables of each item, and lanes that are not active.
+
+use super::bodies::{FAILS, body};
+use super::{check, refusal, text_in_lanes};
+
+/// A body with a variable `%mine`.
+fn with_variable(variable: &str, code: &str) -> String {
+    body(code).replacen("%first =", &format!("%mine = {variable}\n %first ="), 1)
+}
+
+#[test]
+fn variables_of_several_elements_are_refused_though_only_a_panic_uses_them() {
+    let code = "%told = add i64 %x, 0
+        %p = getelementptr i32, ptr %first, i64 %x
+        %ok = icmp ult i64 %x, 3"
+        .to_owned()
+        + &FAILS.replace("bad:", "bad:\n store i8 1, ptr %mine");
+    let reason = refusal(&with_variable("alloca i8, i64 64", &code));
+    assert_eq!(reason, "it has a variable of a number of elements");
+    check(&with_variable("alloca [64 x i8]", &code));
+}
+
+#[test]
+fn variables_are_aligned_in_each_lane() {
+    check(&with_variable(
+        "alloca [12 x i8], align 16",
+        "%u = load i32, ptr %a
+         %at = ptrtoint ptr %mine to i64
+         %low = and i64 %at, 15
+         %low32 = trunc i64 %low to i32
+         store i32 %u, ptr %mine, align 16
+         %k = and i32 %u, 1
+         %k64 = zext i32 %k to i64
+         %p = getelementptr inbounds i32, ptr %mine, i64 %k64
+         store i32 %low32, ptr %p
+         %r = load i32, ptr %mine, align 16
+         store i32 %r, ptr %o
+         %o20 = getelementptr inbounds i32, ptr %o, i64 30
+         store i32 %low32, ptr %o20
+         ret void",
+    ));
+}
+
+#[test]
+fn variables_that_are_large_in_all_lanes_are_refused() {
+    let code = "store i8 1, ptr %mine\n %r = load i8, ptr %mine\n store i8 %r, ptr %o\n ret void";
+    let reason = "its variables have more than 65536 bytes in 4 lanes";
+    assert_eq!(refusal(&with_variable("alloca [16385 x i8]", code)), reason);
+    let two = with_variable("alloca [16380 x i8]", &code.replacen("store", "store i64 %x, ptr %other\n store", 1));
+    assert_eq!(refusal(&two.replacen("%first =", "%other = alloca i64\n %first =", 1)), reason);
+    text_in_lanes(&with_variable("alloca [16384 x i8]", code));
+}
+
+#[test]
+fn a_selection_between_one_value_and_itself() {
+    check(&body(
+        "%u = load i32, ptr %a
+         %is = icmp ult i32 %u, 20
+         %same = select i1 %is, i64 %x, i64 %x
+         %p = getelementptr inbounds i32, ptr %first, i64 %same
+         %v = load i32, ptr %p
+         store i32 %v, ptr %o
+         ret void",
+    ));
+}
+
+#[test]
+fn items_that_do_not_load_have_wild_addresses() {
+    check(&body(
+        "%u = load i32, ptr %a
+         %wide = zext i32 %u to i64
+         %far = udiv i64 %wide, 20
+         %wild = shl i64 %far, 44
+         %index = add i64 %wide, %wild
+         %p = getelementptr i32, ptr %first, i64 %index
+         %q = getelementptr i32, ptr %out, i64 %index
+         %is = icmp ult i32 %u, 20
+         br i1 %is, label %then, label %end
+         then:
+         %v = load i32, ptr %p
+         store i32 %v, ptr %o
+         store i32 7, ptr %q
+         br label %end
+         end:
+         ret void",
+    ));
+}
+
+#[test]
+fn items_that_no_lane_loads_for_have_a_null_pointer() {
+    let code = "%u = load i32, ptr %a
+         %is.far = icmp ugt i64 %n, 1000
+         %p = select i1 %is.far, ptr %first, ptr null
+         %row = getelementptr i32, ptr %p, i64 %x
+         %is = icmp ugt i32 %u, 100
+         br i1 %is, label %then, label %end
+         then:
+         %v = load i32, ptr %p
+         %w = load i32, ptr %row
+         %s = add i32 %v, %w
+         store i32 %s, ptr %p
+         br label %end
+         end:
+         store i32 %u, ptr %o
+         ret void";
+    check(&body(code));
+}
+
+#[test]
+fn a_masked_access_has_the_alignment_of_an_element() {
+    let code = "%u = load i32, ptr %a
+         %is = icmp ult i32 %u, 20
+         br i1 %is, label %then, label %end
+         then:
+         %v = load i32, ptr %b, align 16
+         store i32 %v, ptr %o, align 16
+         br label %end
+         end:
+         ret void";
+    let text = text_in_lanes(&body(code));
+    assert!(text.contains("masked.load") && text.contains("masked.store") && !text.contains("ptr align 16"), "{text}");
+}
