@@ -193,7 +193,9 @@ impl<'c, 'a> Program<'c, 'a> {
 
     /// All data that the program's result depends on from here on, except code that is linked later and the compiler itself.
     pub(crate) fn content(&self) -> Vec<u8> {
-        let Options { float, lanes, .. } = self.options;
+        let Options { float, .. } = self.options;
+        // Code of devices is the same for any number.
+        let lanes = if self.unit.target.runs_in_process() { self.unit.lanes } else { 1 };
         let (caches, unknown) = (&self.unit.caches, &self.searches.unknown);
         let description = format!("{} {float} {lanes} {:?} {caches:?} {unknown:?}", self.image_target, self.kernel);
         let length = (description.len() as u64).to_le_bytes();

@@ -48,9 +48,10 @@ pub(crate) fn key(request: &Request, target: &str) -> Result<String> {
     }
     // An outcome of a program that may capture addresses of the host is none of one that may not.
     part(&[request.refuses_host_captures.into()]);
-    part(&request.lanes.to_le_bytes());
     // Images of devices are the same beside native code and without it.
-    let exporting = if target.starts_with(NATIVE) { &*request.exporting } else { &[] };
+    let is_native = target.starts_with(NATIVE);
+    part(&if is_native { request.lanes } else { 1 }.to_le_bytes());
+    let exporting = if is_native { &*request.exporting } else { &[] };
     for file in request.modules.iter().chain(exporting) {
         part(&hash_file(file)?);
     }
@@ -316,7 +317,9 @@ pub(super) mod tests {
         assert_ne!(key(request(b)).unwrap(), of_a);
         assert_ne!(key(Request { targets: vec!["sm_90".to_owned()], ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { float: "fast".to_owned(), ..request(a.clone()) }).unwrap(), of_a);
-        assert_ne!(key(Request { lanes: 8, ..request(a.clone()) }).unwrap(), of_a);
+        assert_eq!(key(Request { lanes: 8, ..request(a.clone()) }).unwrap(), of_a);
+        let native = |lanes| Request { lanes, targets: vec![format!("{NATIVE}x")], ..request(a.clone()) };
+        assert_ne!(key(native(8)).unwrap(), key(native(1)).unwrap());
         assert_ne!(key(Request { borrowed: vec!["libm".to_owned()], ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { refuses_host_captures: true, ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { key: "l".to_owned(), ..request(a) }).unwrap(), of_a);
