@@ -183,7 +183,8 @@ impl ChannelType {
 
 /// How a pixel lies in memory (SYCL 2020 `image_format`).
 ///
-/// The constants are the formats of SYCL 2020. [`new`](Self::new) makes all of OpenCL's, and some more.
+/// The constants are the formats of SYCL 2020. [`new`](Self::new) makes those of OpenCL, and some more. It lacks the
+/// order `sRGBx`, depth images, `UNORM_INT24` and `UNORM_INT_101010_2`.
 ///
 /// ```
 /// use oxisycl_types::{ChannelOrder, ChannelType, ImageFormat};

@@ -9,7 +9,7 @@ use oxisycl_backend::MemoryId;
 use oxisycl_device::DeviceCopyable;
 use oxisycl_runtime::memory::{BufferCore, Elements};
 use oxisycl_runtime::schedule::{self, BufferView};
-use oxisycl_types::Range;
+use oxisycl_types::{ErrorCode, Range};
 
 use super::Buffer;
 use super::destination::Handle;
@@ -20,7 +20,23 @@ use crate::{Error, Read, Result};
 /// The alignment of pixels in each memory: that of all formats. Allocations have more.
 pub(crate) const PIXEL_ALIGNMENT: usize = 16;
 
+/// A vector of zeroes, or an error if there is no memory for it.
+fn zeroed<P: Pod>(n: usize) -> Result<Vec<P>> {
+    let mut data = Vec::new();
+    data.try_reserve_exact(n).map_err(|error| {
+        let n_bytes = n.saturating_mul(size_of::<P>());
+        Error::new(ErrorCode::MemoryAllocation, format!("no memory on the host for {n_bytes} bytes of pixels: {error}"))
+    })?;
+    data.resize(n, P::zeroed());
+    Ok(data)
+}
+
 impl<const D: usize> Buffer<u8, D> {
+    /// The error for pixels with gaps, which a whole image never has.
+    pub(crate) fn not_contiguous() -> Error {
+        Error::new(ErrorCode::Runtime, "the pixels of an image are not contiguous on the host")
+    }
+
     /// A buffer of pixels of that many bytes, in the order of the range. They are uninitialised, as any bytes are pixels.
     #[track_caller]
     pub(crate) fn of_pixels(range: Range<D>, pixel_size: usize) -> Result<Self> {
@@ -66,7 +82,7 @@ impl<const D: usize> Buffer<u8, D> {
         const { assert!(align_of::<u128>() >= PIXEL_ALIGNMENT) };
         let buffer = Self::make_pixels(range, pixel_size, PIXEL_ALIGNMENT)?;
         let n_bytes = buffer.byte_size();
-        let mut words = vec![0_u128; n_bytes.div_ceil(size_of::<u128>())];
+        let mut words = zeroed::<u128>(n_bytes.div_ceil(size_of::<u128>()))?;
         write(&mut bytemuck::cast_slice_mut(&mut words)[..n_bytes]);
         buffer.adopt(VecOwner(words))?;
         Ok(buffer)
@@ -92,10 +108,9 @@ impl<const D: usize> Buffer<u8, D> {
     pub(crate) fn to_pixels<P: DeviceCopyable + Pod>(&self) -> Result<Vec<P>> {
         self.check_pixels::<P>()?;
         let host = self.host_access(Read)?;
-        let mut data = vec![P::zeroed(); self.byte_size() / size_of::<P>()];
-        if let Some(bytes) = host.to_slice() {
-            bytemuck::cast_slice_mut(&mut data).copy_from_slice(bytes);
-        }
+        let mut data = zeroed::<P>(self.byte_size() / size_of::<P>())?;
+        let bytes = host.to_slice().ok_or_else(Self::not_contiguous)?;
+        bytemuck::cast_slice_mut(&mut data).copy_from_slice(bytes);
         Ok(data)
     }
 

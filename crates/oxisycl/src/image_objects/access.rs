@@ -4,6 +4,7 @@ use oxisycl_device::images::{PixelData, PixelFormat, Pixels, SampledImageAccesso
 use oxisycl_device::{Mode, ModeFor};
 use oxisycl_types::{Aspect, ErrorCode, ImageFormat};
 
+use super::create::check_sampled;
 use super::{SampledImage, UnsampledImage};
 use crate::{Error, Handler, Read, Result};
 
@@ -57,7 +58,7 @@ impl<'cg> Handler<'cg> {
     /// Access of this group's kernel to an image by its sampler, as `V`: [`Float4`](crate::vector::Float4), [`Int4`](crate::vector::Int4),
     /// [`Uint4`](crate::vector::Uint4) or `Half4`.
     ///
-    /// Failures as for [`access_image`](Self::access_image).
+    /// Failures as for [`access_image`](Self::access_image), and `Invalid` if an extent is 2^23 or more.
     ///
     /// ```
     /// use oxisycl::images::Rgba8Unorm;
@@ -84,6 +85,9 @@ impl<'cg> Handler<'cg> {
         &mut self,
         image: &SampledImage<D, F>,
     ) -> SampledImageAccessor<'cg, V, D, F> {
+        if let Err(error) = check_sampled(image.range()) {
+            self.record(error);
+        }
         let pixels = self.access_pixels::<V, D, Read, F>(image.image(), Read);
         // SAFETY: as in `access_image`; the requirement only reads, and what writes is ordered before or after.
         unsafe { SampledImageAccessor::from_pixels(pixels, image.sampler()) }

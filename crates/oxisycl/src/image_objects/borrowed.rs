@@ -56,9 +56,8 @@ impl<const D: usize, F: PixelFormat> BorrowedImage<'_, D, F> {
         let Some(data) = self.data.take() else { return Ok(()) };
         self.image.bytes.wait_for_commands()?;
         let host = self.image.bytes.host_access(crate::Read)?;
-        if let Some(bytes) = host.to_slice() {
-            self.rows.for_each(|to, from| data[to].copy_from_slice(&bytes[from]));
-        }
+        let bytes = host.to_slice().ok_or_else(Buffer::<u8, D>::not_contiguous)?;
+        self.rows.for_each(|to, from| data[to].copy_from_slice(&bytes[from]));
         Ok(())
     }
 }

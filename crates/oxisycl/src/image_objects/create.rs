@@ -1,11 +1,12 @@
 //! Making images, and taking their pixels.
 
 use std::any::type_name;
+use std::fmt;
 
 use bytemuck::Pod;
 use oxisycl_device::DeviceCopyable;
 use oxisycl_device::images::{PixelFormat, Pixels};
-use oxisycl_types::Range;
+use oxisycl_types::{ImageFormat, Range};
 
 use super::UnsampledImage;
 use crate::{Buffer, Error, Result};
@@ -13,7 +14,7 @@ use crate::{Buffer, Error, Result};
 /// An error for an image that cannot be.
 pub(super) fn check<const D: usize>(range: Range<D>) -> Result {
     const { assert!(D >= 1 && D <= 3, "an image has 1, 2 or 3 dimensions") };
-    let most = Pixels::<D, oxisycl_types::ImageFormat>::MAX_EXTENT;
+    let most = Pixels::<D, ImageFormat>::MAX_EXTENT;
     if range.0.contains(&0) {
         return Err(Error::invalid(format!("an image of range {range:?} has no pixels: expected at least one")));
     }
@@ -22,6 +23,57 @@ pub(super) fn check<const D: usize>(range: Range<D>) -> Result {
     }
     Ok(())
 }
+
+/// The most that an extent of a sampled image can be: coordinates that are floats tell half pixels apart up to there.
+const MAX_SAMPLED_EXTENT: usize = (1 << 23) - 1;
+
+/// An error for an image that is too large to be read by coordinates.
+pub(super) fn check_sampled<const D: usize>(range: Range<D>) -> Result {
+    match range.0.into_iter().find(|&n| n > MAX_SAMPLED_EXTENT) {
+        None => Ok(()),
+        Some(n) => Err(Error::invalid(format!(
+            "an image of range {range:?} is too large to be sampled: the extent {n} is above {MAX_SAMPLED_EXTENT}"
+        ))),
+    }
+}
+
+/// Why [`UnsampledImage::into_vec`] failed, and the image.
+pub struct IntoPixelsError<const D: usize, F = ImageFormat> {
+    image: Box<UnsampledImage<D, F>>,
+    error: Error,
+}
+
+impl<const D: usize, F> IntoPixelsError<D, F> {
+    /// The image, unchanged.
+    pub fn into_image(self) -> UnsampledImage<D, F> {
+        *self.image
+    }
+
+    /// What went wrong.
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+}
+
+impl<const D: usize, F> From<IntoPixelsError<D, F>> for Error {
+    fn from(failed: IntoPixelsError<D, F>) -> Self {
+        failed.error
+    }
+}
+
+impl<const D: usize, F> fmt::Debug for IntoPixelsError<D, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.error, f)
+    }
+}
+
+impl<const D: usize, F> fmt::Display for IntoPixelsError<D, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, f)
+    }
+}
+
+impl<const D: usize, F> std::error::Error for IntoPixelsError<D, F> {}
 
 impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
     fn check_data<P>(format: F, data: &[P], range: Range<D>) -> Result {
@@ -63,7 +115,7 @@ impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
 
     /// An image whose bytes are all zero, on the host.
     ///
-    /// Errors: as those of [`uninit`](Self::uninit).
+    /// Errors: as those of [`uninit`](Self::uninit), and `MemoryAllocation` if there is no memory.
     #[track_caller]
     pub fn zeroed(format: F, range: impl Into<Range<D>>) -> Result<Self> {
         let range = range.into();
@@ -129,8 +181,8 @@ impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
     /// The bytes of all pixels, rows first. Waits for all submitted commands that use the image. If the image was made by
     /// [`from_vec`](Self::from_vec) of a vector of `P`, it is the same memory, unless that had to be copied.
     ///
-    /// Errors: as those of [`Buffer::into_vec`], and `Invalid` if the bytes are no whole number of `P`. The image is not given back then; a clone
-    /// or [`to_vec`](Self::to_vec) keeps it.
+    /// Errors: as those of [`Buffer::into_vec`], and `Invalid` if the bytes are no whole number of `P`. The error gives the image back by
+    /// `into_image`.
     ///
     /// ```
     /// use oxisycl::images::R32Float;
@@ -138,11 +190,15 @@ impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
     ///
     /// # fn main() -> oxisycl::Result {
     /// let image = UnsampledImage::from_vec(R32Float, vec![1.0f32, 2.0, 3.0, 4.0], [2, 2])?;
-    /// assert_eq!(image.into_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
+    /// let failed = image.into_vec::<[f32; 3]>().unwrap_err(); // no whole number of them
+    /// assert_eq!(failed.into_image().into_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn into_vec<P: DeviceCopyable + Pod>(self) -> Result<Vec<P>> {
-        self.bytes.take_pixels()
+    pub fn into_vec<P: DeviceCopyable + Pod>(self) -> Result<Vec<P>, IntoPixelsError<D, F>> {
+        match self.bytes.take_pixels() {
+            Ok(data) => Ok(data),
+            Err(error) => Err(IntoPixelsError { image: Box::new(self), error }),
+        }
     }
 }

@@ -10,6 +10,7 @@ use oxisycl_device::{Loads, Mode, ModeFor, Stores};
 use oxisycl_types::Range;
 
 use super::access::check_data;
+use super::create::check_sampled;
 use super::{SampledImage, UnsampledImage};
 use crate::{HostAccessor, Read, Result};
 
@@ -183,8 +184,9 @@ impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
 impl<const D: usize, F: PixelFormat> SampledImage<D, F> {
     /// The image on the host, read as `V` by its sampler. Blocks until the commands submitted before that write the image have ended.
     ///
-    /// Errors: as those of [`UnsampledImage::host_access`].
+    /// Errors: as those of [`UnsampledImage::host_access`], and `Invalid` if an extent is 2^23 or more.
     pub fn host_access<V: PixelData>(&self) -> Result<HostSampledImageAccessor<V, D, F>> {
+        check_sampled(self.range())?;
         let (bytes, pixels) = self.image().host_pixels::<V, Read>(Read)?;
         Ok(HostSampledImageAccessor { _bytes: bytes, pixels, sampler: self.sampler(), data: PhantomData })
     }

@@ -168,8 +168,13 @@ fn an_image_takes_over_a_vector_and_gives_it_back() {
     let image = UnsampledImage::from_slice(R8Unorm, &[1u8, 2, 3, 4, 5, 6], [2, 3]).unwrap();
     assert_eq!(image.to_vec::<[u8; 2]>().unwrap(), [[1, 2], [3, 4], [5, 6]]);
     assert_eq!(code(image.to_vec::<u32>()), ErrorCode::Invalid);
-    assert_eq!(code(image.clone().into_vec::<u8>()), ErrorCode::Invalid, "another handle exists");
-    assert_eq!(image.into_vec::<u8>().unwrap(), [1, 2, 3, 4, 5, 6]);
+    let copy = image.clone();
+    let failed = image.into_vec::<u8>().unwrap_err();
+    assert_eq!(failed.error().code(), ErrorCode::Invalid, "another handle exists");
+    drop(copy);
+    let failed = failed.into_image().into_vec::<u32>().unwrap_err();
+    assert_eq!(failed.error().code(), ErrorCode::Invalid, "no whole number of elements");
+    assert_eq!(failed.into_image().into_vec::<u8>().unwrap(), [1, 2, 3, 4, 5, 6]);
 }
 
 fn pixels_on_the_host_are_aligned_to_their_format() {
@@ -193,6 +198,16 @@ fn images_that_cannot_be_are_refused() {
         assert_eq!(code(UnsampledImage::zeroed(format, range)), ErrorCode::Invalid);
         assert_eq!(code(UnsampledImage::from_vec(format, vec![0u8; 16], range)), ErrorCode::Invalid);
     }
+    let too_much = UnsampledImage::zeroed(R8Unorm, [1 << 30, 1 << 30]);
+    assert_eq!(code(too_much), ErrorCode::MemoryAllocation);
+    let wide = UnsampledImage::uninit(R8Unorm, 1 << 23).unwrap().sampled(ImageSampler::NEAREST);
+    let error = wide.host_access::<Float4>().unwrap_err();
+    assert!(error.code() == ErrorCode::Invalid && error.to_string().contains("8388608 is above 8388607"), "{error}");
+    let error = Queue::default().unwrap().submit(|cg| {
+        let wide = cg.access_sampled::<Float4, _, _>(&wide);
+        cg.single_task(move |single: Single| assert_eq!(wide.sample(single, 0.0)[1], 0.0))
+    });
+    assert_eq!(code(error), ErrorCode::Invalid);
     // Extents that are small enough, and bytes that are too many.
     assert_eq!(code(UnsampledImage::uninit(format, [1 << 30, 1 << 30, 1 << 30])), ErrorCode::Invalid);
     for n_bytes in [0, 15, 17, 64] {
