@@ -126,7 +126,8 @@ pub(crate) fn run(host: &Device, options: &Options, seed: u64) -> Result<Vec<Mea
             return Err(format!("one process is at {name}, the other one at {other}").into());
         }
         // The first runs write to memory that the system has not provided yet.
-        (plain.run(1)?, native.run(1)?);
+        plain.run(1)?;
+        native.run(1)?;
         let (of_plain, of_native) = (plain.run(1)?, native.run(1)?);
         if of_plain.native_kernels > 0 {
             return Err(format!("{name}: the plain entry was not chosen").into());
@@ -146,9 +147,11 @@ pub(crate) fn run(host: &Device, options: &Options, seed: u64) -> Result<Vec<Mea
             measured.print();
             results.push(measured);
         }
-        (plain.end_case()?, native.end_case()?);
+        plain.end_case()?;
+        native.end_case()?;
     }
-    (plain.end()?, native.end()?);
+    plain.end()?;
+    native.end()?;
     if results.is_empty() {
         return Err(
             "no kernel has native code: build with `cargo sycl bench --targets host-v3`, and see --filter".into()

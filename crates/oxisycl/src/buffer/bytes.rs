@@ -22,13 +22,10 @@ pub(crate) const PIXEL_ALIGNMENT: usize = 16;
 
 /// A vector of zeroes, or an error if there is no memory for it.
 fn zeroed<P: Pod>(n: usize) -> Result<Vec<P>> {
-    let mut data = Vec::new();
-    data.try_reserve_exact(n).map_err(|error| {
+    bytemuck::allocation::try_zeroed_vec(n).map_err(|()| {
         let n_bytes = n.saturating_mul(size_of::<P>());
-        Error::new(ErrorCode::MemoryAllocation, format!("no memory on the host for {n_bytes} bytes of pixels: {error}"))
-    })?;
-    data.resize(n, P::zeroed());
-    Ok(data)
+        Error::new(ErrorCode::MemoryAllocation, format!("no memory on the host for {n_bytes} bytes of pixels"))
+    })
 }
 
 impl<const D: usize> Buffer<u8, D> {

@@ -18,6 +18,7 @@ use oxisycl_types::Range;
 use crate::{Buffer, Device, Error, Result};
 
 pub use borrowed::BorrowedImage;
+pub use create::IntoPixelsError;
 pub use host::{HostSampledImageAccessor, HostUnsampledImageAccessor};
 pub use pitch::ImagePitch;
 pub use sampled::SampledImage;
