@@ -25,6 +25,7 @@ const ELSEWHERE: &[&str] = &[
     "inline-library",
     "inline-panics",
     "inline-program",
+    "item-loops",
     "native-code",
     "next-positions",
     "overlap",
