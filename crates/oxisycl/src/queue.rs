@@ -417,7 +417,9 @@ impl Queue {
         self.queue.shared().errors.take()
     }
 
-    /// Whether all submitted commands have ended. If so, it synchronises like [`wait`](Self::wait).
+    /// Whether all submitted commands have ended, and what they kept is free. If so, it synchronises like [`wait`](Self::wait).
+    ///
+    /// A command's event may be complete a moment before.
     ///
     /// ```
     /// use oxisycl::prelude::*;

@@ -10,12 +10,11 @@ use crate::codegen::{Target, entry};
 use crate::error::CompileError;
 use crate::kernel::{Kernel, entry_was_lost};
 use crate::llvm::{Attribute, Block, Builder, Codegen, Machine, Module, PassTuning, Type, Value};
+use crate::passes::native_code;
 use crate::toolchain::Toolchain;
 
 /// The hosts that there are levels of.
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
-/// The value of `uwtable` for tables that are right at every instruction, as rustc asks for them.
-const AT_EVERY_INSTRUCTION: u64 = 2;
 
 /// The symbol of a kernel's function in the object of a level. Objects of all kernels and levels of a program are linked together.
 pub fn symbol(kernel: &str, level: HostLevel) -> String {
@@ -69,14 +68,8 @@ impl Target for Host {
             return Err(CompileError::Kernel(format!("{}: its entry has another type than ours", kernel.type_name)));
         }
         let function = module.declare(&symbol(&kernel.symbol, self.level), expected);
-        for (name, value) in [("uwtable", AT_EVERY_INSTRUCTION), ("nonlazybind", 0)] {
-            function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, name, value));
-        }
-        for name in ["target-cpu", "target-features", "probe-stack", "frame-pointer"] {
-            if let Some(value) = entry.text_attribute(Attribute::FUNCTION, name) {
-                function.add_attribute(Attribute::FUNCTION, Attribute::text(context, name, &value));
-            }
-        }
+        function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "nonlazybind", 0));
+        native_code::compile_like(context, function, entry);
         // For the linker of this unit alone.
         function.hide();
         let builder = Builder::at_end(context, Block::append(context, function));

@@ -6,11 +6,13 @@
 
 use oxisycl_image::HostLevel;
 
-use crate::llvm::{Attribute, Linkage, Module, Opcode, Type, Value};
+use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, Type, Value};
 use crate::origin;
 
 /// The processors that all levels have more features than.
 const LOWER: [&str; 2] = ["x86-64", "x86-64-v2"];
+/// The value of `uwtable` for tables that are right at every instruction, as rustc asks for them.
+const AT_EVERY_INSTRUCTION: u64 = 2;
 /// The attribute of an entry that rustc has compiled for a processor which may have features that the level lacks.
 const PROCESSOR: &str = "oxisycl-processor";
 
@@ -57,6 +59,16 @@ pub(crate) fn set_level(module: &Module<'_>, level: HostLevel, is_entry: &dyn Fn
                 global.make_variable();
                 global.set_linkage(Linkage::EXTERNAL);
             }
+        }
+    }
+}
+
+/// Has a new function compiled like another one: for its processor, with its kind of frames, and with tables for unwinding.
+pub(crate) fn compile_like<'c>(context: &'c Context, function: Value<'c>, model: Value<'c>) {
+    function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "uwtable", AT_EVERY_INSTRUCTION));
+    for name in ["target-cpu", "target-features", "probe-stack", "frame-pointer"] {
+        if let Some(value) = model.text_attribute(Attribute::FUNCTION, name) {
+            function.add_attribute(Attribute::FUNCTION, Attribute::text(context, name, &value));
         }
     }
 }

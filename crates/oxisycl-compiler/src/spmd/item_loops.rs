@@ -6,15 +6,15 @@
 use std::fmt;
 
 use super::examine::Refused;
+use super::vectorise;
 use super::widen::is_note;
-use super::{like, vectorise};
 use crate::error::CompileError;
 use crate::llvm::pass_lists::DROP_UNUSED;
 use crate::llvm::{
     self, Attribute, Block, Builder, Linkage, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value,
 };
 use crate::origin;
-use crate::passes::strip_host_abi;
+use crate::passes::{native_code, strip_host_abi};
 
 /// What is done for the closures of item loops before they are vectorised: all of `-O3` but what makes vectors and copies of loops.
 const SIMPLIFY: &str = "globaldce,thinlto-pre-link<O3>";
@@ -159,7 +159,7 @@ fn take_apart<'c>(
     }
     let steps =
         module.declare(&format!("oxisycl.steps.{number}"), Type::function(Type::void(context), &[pointer, count]));
-    like(steps, body, context);
+    native_code::compile_like(context, steps, body);
     let always = Attribute::plain(context, "alwaysinline", 0);
     instance.add_attribute(Attribute::FUNCTION, always);
     let (count, name) = (instance.parameter(0), body.name().to_owned());

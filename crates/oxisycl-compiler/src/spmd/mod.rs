@@ -3,7 +3,12 @@
 //! The input is an item function `body(env.., x)`, which is the code of one work-item. The last parameter is the item's number in its row, and the
 //! others are the same for all items. The output runs W consecutive items at once, each in a *lane*.
 //!
-//! Parts: `cfg` has the function's regions and nodes, `shape` what differs between lanes, and `scalar_only` what keeps a function scalar.
+//! Parts, in the order of their use:
+//! - `item_loops` finds the loops over items, takes their bodies apart, and makes steps of as many items as there are lanes.
+//! - `cfg` has the body's regions and nodes, and `shape` what differs between lanes.
+//! - `examine` and `scalar_only` refuse what cannot be in lanes, or must not be.
+//! - `linear` puts regions in line under masks. `widen` has instructions, `memory` accesses, and `traps` the way of a lane that fails. They write by
+//!   `emitter`.
 //!
 //! # What a vector does
 //! Lanes run in lockstep. Each region (the function, or one iteration of a loop) has a mask of *active* lanes. Its nodes stand in topological
@@ -37,8 +42,8 @@
 //! - A wait of one item for another one of its vector never ends. [`scalar_only`] refuses what may wait.
 //! - Memory of a thread, such as a `thread_local!`, serves one item at a time. [`scalar_only`] refuses what reaches it.
 //! - A caught panic would let a lane go on alone to the return. [`cfg::Graph::of`] refuses it.
-//! - Items that run in turn on a thread may share memory without atomics, such as the private bins of a histogram. Such an access stands in a call
-//!   that is executed lane by lane. What a call returns varies.
+//! - Items that run in turn on a thread may share memory without atomics, such as the bins of a group in its own memory. Only phases and reductions
+//!   have that, and [`item_loops`] leaves their loops scalar.
 
 mod cfg;
 mod emitter;
@@ -61,16 +66,13 @@ use examine::Refused;
 use shape::Shapes;
 
 use crate::error::CompileError;
-use crate::llvm::{self, Attribute, Layout, Linkage, Machine, Module, PassTuning, Type, TypeKind, Value};
+use crate::llvm::{self, Layout, Linkage, Machine, Module, PassTuning, Type, TypeKind, Value};
+use crate::passes::native_code;
 
 /// LLVM's passes that give a function the form that [`cfg::Graph::of`] reads. No pass runs after them: `instsimplify` would remove phis at exits.
 ///
 /// `fix-irreducible` is not among them. LLVM 22.1 loses the values that a block passes to itself, if the block is one of several entries of a cycle.
 pub(crate) const PREPARE: &str = "function(lower-switch,mergereturn,loop-simplify,lcssa)";
-/// The value of `uwtable` for tables that are right at every instruction, as rustc asks for them.
-const UNWIND_TABLE: u64 = 2;
-/// Attributes of a function that its vector form has, too.
-const KEPT: [&str; 4] = ["target-cpu", "target-features", "probe-stack", "frame-pointer"];
 
 /// Makes a function that does for the items `x..x + lanes` what `body(env, x)` does for one, all of them at once.
 ///
@@ -102,7 +104,7 @@ fn vectorise<'c>(
     }
     let copy = module.declare(&format!("{}.lanes{lanes}", body.name()), expected);
     copy.set_linkage(Linkage::INTERNAL);
-    like(copy, body, context);
+    native_code::compile_like(context, copy, body);
     if let Some(personality) = body.personality() {
         copy.set_personality(personality);
     }
@@ -114,14 +116,4 @@ fn vectorise<'c>(
     emitter.builder.ret_void();
     emitter.finish(first);
     Ok(Ok(copy))
-}
-
-/// Gives a function what belongs to native code of the same level as that of another one.
-fn like<'c>(function: Value<'c>, other: Value<'c>, context: &'c llvm::Context) {
-    function.add_attribute(Attribute::FUNCTION, Attribute::plain(context, "uwtable", UNWIND_TABLE));
-    for name in KEPT {
-        if let Some(value) = other.text_attribute(Attribute::FUNCTION, name) {
-            function.add_attribute(Attribute::FUNCTION, Attribute::text(context, name, &value));
-        }
-    }
 }

@@ -60,10 +60,10 @@ impl QueueBuilder {
     ///
     /// # fn main() -> oxisycl::Result {
     /// let queue = Queue::builder().in_order().build()?;
-    /// queue.single_task(|_| {})?;
+    /// let first = queue.single_task(|_| {})?;
     /// let last = queue.single_task(|_| {})?;
     /// last.wait()?; // and with it all before
-    /// assert!(queue.is_idle());
+    /// assert!(first.is_complete());
     /// # Ok(())
     /// # }
     /// ```
