@@ -49,7 +49,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         let test = match &row.reproducer {
             Ok(test) if is_here(&row.driver) => test,
             Ok(_) => {
-                println!("  {}: not run, the driver is not here: {}", row.name, row.driver);
+                println!("  {}: not run, not here: {}", row.name, row.driver);
                 continue;
             }
             Err(reason) => {
@@ -76,7 +76,19 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
 
 /// Whether a driver can be run here: LLVM comes with Rust, Intel's driver is installed, and a processor is there.
 fn is_here(driver: &str) -> bool {
-    ["LLVM", "Intel OpenCL CPU", "any OpenCL CPU"].contains(&driver)
+    match driver {
+        "LLVM" | "Intel OpenCL CPU" | "any OpenCL CPU" => true,
+        "Intel OpenCL CPU (AVX-512)" => has_avx512(),
+        _ => false,
+    }
+}
+
+/// Whether the driver compiles for AVX-512 here.
+fn has_avx512() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx512f");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// Runs one reproducer. `Err` if it did not end.
@@ -176,6 +188,7 @@ mod tests {
     #[test]
     fn drivers_of_the_page_are_known() {
         assert!(is_here("LLVM") && !is_here("NVIDIA CUDA"));
+        assert_eq!(is_here("Intel OpenCL CPU (AVX-512)"), has_avx512());
     }
 
     #[test]

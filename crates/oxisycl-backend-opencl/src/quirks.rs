@@ -14,6 +14,8 @@ pub(crate) const QUIRKS: &[Quirk] =
     &[WAITING_THREADS, SECOND_WAITER, PROCESS_END, QUEUE_RELEASE, EQUAL_DISTANCES, SIGNED_POSITIONS, UNNAMED_LOSS];
 
 const INTEL_CPU: &str = "Intel OpenCL CPU";
+/// The fault shows in code for these processors alone.
+const INTEL_CPU_512: &str = "Intel OpenCL CPU (AVX-512)";
 const NVIDIA: &str = "NVIDIA OpenCL";
 const ANY_CPU: &str = "any OpenCL CPU";
 const SEEN: &str = "2026.22";
@@ -75,7 +77,7 @@ const EQUAL_DISTANCES: Quirk = Quirk {
 /// The remedy costs no driver anything. So it is always on, without a switch in [`Quirks`].
 const SIGNED_POSITIONS: Quirk = Quirk {
     name: "signed-positions",
-    driver: INTEL_CPU,
+    driver: INTEL_CPU_512,
     seen: "2026.22",
     fixed: None,
     fault: "A comparison of a work-item's position with a number may be wrong in grids of more than 2^31 - 1 positions.",

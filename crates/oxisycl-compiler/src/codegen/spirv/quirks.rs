@@ -19,6 +19,8 @@ pub(crate) const QUIRKS: &[Quirk] = &[
 ];
 
 const INTEL_CPU: &str = "Intel OpenCL CPU";
+/// The fault shows in code for these processors alone.
+const INTEL_CPU_512: &str = "Intel OpenCL CPU (AVX-512)";
 const SEEN: &str = "2026.22";
 
 /// See `addresses`.
@@ -46,7 +48,7 @@ pub(crate) const PRIVATE_PHIS: Quirk = Quirk {
 /// See `next_positions`.
 pub(crate) const NEXT_POSITIONS: Quirk = Quirk {
     name: "next-positions",
-    driver: INTEL_CPU,
+    driver: INTEL_CPU_512,
     seen: SEEN,
     fixed: None,
     fault: "The driver's compiler crashes, and the process with it, where two loops carry a position and the next one, as those of `step_by` do.",
