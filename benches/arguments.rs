@@ -2,7 +2,9 @@
 //!
 //! Its tests are in `xtask`, since benchmarks have no harness.
 
+use std::error::Error;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// What is understood by all of them.
 const USAGE: &str = "[--json FILE] [--filter SUBSTR] [--rounds N]";
@@ -39,6 +41,22 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// Runs a benchmark with what was read, and prints why it ended early. `run` returns whether no bar is missed.
+    pub(crate) fn run(
+        read: Result<Self, String>,
+        benchmark: &str,
+        run: impl FnOnce(Self) -> Result<bool, Box<dyn Error>>,
+    ) -> ExitCode {
+        match read.map_err(Into::into).and_then(run) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => {
+                eprintln!("{benchmark}: {error}");
+                ExitCode::from(2)
+            }
+        }
+    }
+
     /// Reads them. A benchmark's own arguments are in `own_usage`. `own` is called with each argument that is not shared, and with a
     /// function that gives its value. It returns whether the argument is one of them.
     pub(crate) fn parse(

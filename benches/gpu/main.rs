@@ -77,21 +77,7 @@ fn main() -> ExitCode {
         }
         _ => Ok(false),
     });
-    let Arguments { options, json } = match arguments {
-        Ok(arguments) => arguments,
-        Err(message) => {
-            eprintln!("gpu: {message}");
-            return ExitCode::from(2);
-        }
-    };
-    match run(reference.as_deref(), &options, json, seed) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("gpu: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    Arguments::run(arguments, "gpu", |Arguments { options, json }| run(reference.as_deref(), &options, json, seed))
 }
 
 type Figures = BTreeMap<String, f64>;

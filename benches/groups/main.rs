@@ -70,21 +70,7 @@ fn main() -> ExitCode {
         }
         _ => Ok(false),
     });
-    let Arguments { options, json } = match arguments {
-        Ok(arguments) => arguments,
-        Err(message) => {
-            eprintln!("groups: {message}");
-            return ExitCode::from(2);
-        }
-    };
-    match run(options, json, seed) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("groups: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    Arguments::run(arguments, "groups", |Arguments { options, json }| run(options, json, seed))
 }
 
 /// Whether no bar is missed.

@@ -94,15 +94,7 @@ fn main() -> ExitCode {
         }
         _ => Ok(false),
     });
-    let run = arguments.map_err(Into::into).and_then(|Arguments { options, json }| run(options, json, seed, mode));
-    match run {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("host: {error}");
-            ExitCode::from(2)
-        }
-    }
+    Arguments::run(arguments, "host", |Arguments { options, json }| run(options, json, seed, mode))
 }
 
 /// Whether no bar is missed.

@@ -56,22 +56,9 @@ fn main() -> ExitCode {
         is_child |= name == launches::CHILD;
         Ok(name == "--any" || name == launches::CHILD)
     });
-    let Arguments { options, json } = match arguments {
-        Ok(arguments) => arguments,
-        Err(message) => {
-            eprintln!("opencl: {message}");
-            return ExitCode::from(2);
-        }
-    };
-    let result = if is_child { run_child(takes_any) } else { run(options, json, takes_any, seed) };
-    match result {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("opencl: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    Arguments::run(arguments, "opencl", |Arguments { options, json }| {
+        if is_child { run_child(takes_any) } else { run(options, json, takes_any, seed) }
+    })
 }
 
 /// The device that is measured.

@@ -17,6 +17,7 @@ mod state;
 mod stream;
 mod submit;
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -31,23 +32,16 @@ fn main() -> ExitCode {
         }
         _ => Ok(false),
     });
-    finish(arguments.and_then(|Arguments { options, json }| match child {
-        Some(name) => memory::run_child(&name).map_err(|error| error.to_string()),
-        None => run(&options, json),
-    }))
-}
-
-fn finish(result: Result<(), String>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("runtime: {message}");
-            ExitCode::FAILURE
+    Arguments::run(arguments, "runtime", |Arguments { options, json }| {
+        match child {
+            Some(name) => memory::run_child(&name)?,
+            None => run(&options, json)?,
         }
-    }
+        Ok(true)
+    })
 }
 
-fn run(options: &Options, json: Option<PathBuf>) -> Result<(), String> {
+fn run(options: &Options, json: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
     eprintln!(
         "yardsticks now: empty rayon task {:.3} us, ping-pong of parked threads {:.2} us",
         peers::empty_spawn(),
@@ -55,16 +49,16 @@ fn run(options: &Options, json: Option<PathBuf>) -> Result<(), String> {
     );
     let mut results = Vec::new();
     for run in [submit::run, beside::run, pause::run, state::run, memory::run, stream::run, gemm::run] {
-        run(options, &mut results).map_err(|error| error.to_string())?;
+        run(options, &mut results)?;
     }
     if results.is_empty() {
-        return Err(format!("no case matches --filter {}", options.filter));
+        return Err(format!("no case matches --filter {}", options.filter).into());
     }
     protocol::print_table(&results, "AdaptiveCpp");
     println!("AdaptiveCpp: figures of another hour, same machine type");
-    match json {
-        Some(file) => std::fs::write(&file, protocol::json(&results))
-            .map_err(|error| format!("cannot write \"{}\": {error}", file.display())),
-        None => Ok(()),
+    if let Some(file) = json {
+        std::fs::write(&file, protocol::json(&results))
+            .map_err(|error| format!("cannot write \"{}\": {error}", file.display()))?;
     }
+    Ok(())
 }

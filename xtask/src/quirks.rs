@@ -70,7 +70,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
             n_shown += 1;
         }
     }
-    Failure::unless_empty("quirk that is not what its table says", findings)?;
+    Failure::unless_empty("wrong quirk", findings)?;
     Ok(Outcome::Passed(format!("{n_shown} of {} quirks shown", rows.len())))
 }
 

@@ -26,15 +26,21 @@ struct Stage {
     run: fn(&Workspace) -> Result<Outcome>,
     /// Folders below the target directory that no later stage reads. They go under `CI` where the disk has little room.
     leaves: &'static [&'static str],
+    /// Repeats what fails by itself.
+    repeats: bool,
 }
 
 const fn stage(name: &'static str, run: fn(&Workspace) -> Result<Outcome>) -> Stage {
-    Stage { name, run, leaves: &[] }
+    Stage { name, run, leaves: &[], repeats: false }
 }
 
 impl Stage {
     const fn leaving(self, leaves: &'static [&'static str]) -> Self {
         Self { leaves, ..self }
+    }
+
+    const fn repeating(self) -> Self {
+        Self { repeats: true, ..self }
     }
 }
 
@@ -47,7 +53,8 @@ const STAGES: &[Stage] = &[
     stage("requirements", requirements::run),
     stage("clippy", lints::clippy),
     stage("features", lints::features),
-    stage("tests", suites::tests).leaving(&["tmp", "tests"]),
+    stage("tests", suites::tests).leaving(&["tmp", "tests"]).repeating(),
+    stage("doc-tests", suites::doc_tests),
     stage("quirks", quirks::run),
     stage("release", suites::release).leaving(&["release", "tmp"]),
     stage("conformance-host", conformance::host),
@@ -90,7 +97,7 @@ struct Report {
 }
 
 /// A stage that fails under `CI` is run once more if the repetition can end before this time. A fault of the machine passes then, and one
-/// of ours stays. What failed at first is printed in any case.
+/// of ours stays. What failed at first is printed in any case. The stage `tests` repeats single tests: as a whole it would take too long.
 const LATEST_REPETITION: Duration = Duration::from_secs(60 * 60);
 
 impl Options {
@@ -155,7 +162,8 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
         let (start, before) = (Instant::now(), children_seconds().ok());
         let mut result = (stage.run)(workspace);
         let mut at_first = None;
-        if options.logged && result.is_err() && begin.elapsed() + start.elapsed() < LATEST_REPETITION {
+        let is_early = begin.elapsed() + start.elapsed() < LATEST_REPETITION;
+        if options.logged && result.is_err() && !stage.repeats && is_early {
             options.start_log(workspace, &format!("{}-again", stage.name))?;
             at_first = std::mem::replace(&mut result, (stage.run)(workspace)).err();
         }

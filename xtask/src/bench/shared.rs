@@ -8,6 +8,7 @@ mod cases;
 mod verdict;
 
 use std::collections::BTreeSet;
+use std::process::ExitCode;
 
 use arguments::Arguments;
 use cases::CASES;
@@ -110,4 +111,14 @@ fn a_missed_bar_never_holds_and_noise_excuses_what_is_not_beyond_it() {
         assert_eq!(Verdict::of(excess, noise).to_string(), expected, "{excess} with {noise}");
     }
     assert_eq!(Verdict::Information.to_string(), "");
+}
+
+#[test]
+fn a_benchmark_ends_with_0_if_no_bar_is_missed_and_with_2_after_an_error() {
+    let run = |result: Result<bool, &'static str>| {
+        Arguments::run(parse(&[]).map(|(read, _)| read), "test", |_| result.map_err(Into::into))
+    };
+    assert_eq!([run(Ok(true)), run(Ok(false)), run(Err("no device"))], [0, 1, 2].map(ExitCode::from));
+    let unread = Arguments::run(Err("unknown argument".to_owned()), "test", |_| Ok(true));
+    assert_eq!(unread, ExitCode::from(2));
 }
