@@ -6,7 +6,7 @@
 //! - Ranges, positions and coordinates are in the order of buffers: the last one is x. A picture has the range `[height, width]`.
 //! - A position outside of the image reads the border colour, and writes nothing. No coordinate is an error. One that is not a number lies
 //!   before the image. Where the image repeats, it counts as 0, as an infinite one does.
-//! - A format is an [`ImageFormat`](oxisycl_types::ImageFormat), or a type such as [`Rgba8Unorm`]. The latter is what fast kernels use.
+//! - A format is an [`ImageFormat`], or a type such as [`Rgba8Unorm`]. The latter is what fast kernels use.
 
 mod channel;
 mod format;
