@@ -8,9 +8,11 @@ mod borrowed;
 mod create;
 mod host;
 mod pitch;
+mod properties;
 mod sampled;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use oxisycl_device::images::{ImageFormat, ImageSampler, PixelFormat};
 use oxisycl_types::Range;
@@ -22,6 +24,8 @@ pub use create::IntoPixelsError;
 pub use host::{HostSampledImageAccessor, HostUnsampledImageAccessor};
 pub use pitch::ImagePitch;
 pub use sampled::SampledImage;
+
+use properties::properties;
 
 /// An image whose pixels are read and written one by one, on any device and on the host (SYCL 2020 `unsampled_image`).
 ///
@@ -44,40 +48,9 @@ impl<const D: usize, F: Clone> Clone for UnsampledImage<D, F> {
 }
 
 impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
-    /// Extent in pixels.
-    pub fn range(&self) -> Range<D> {
-        self.range
-    }
-
-    /// Number of pixels.
-    pub fn size(&self) -> usize {
-        self.range.size()
-    }
-
-    /// Size in bytes.
-    pub fn byte_size(&self) -> usize {
-        self.bytes.byte_size()
-    }
-
-    /// The format of its pixels.
-    pub fn format(&self) -> ImageFormat {
-        self.format.format()
-    }
-
-    /// A number of the image, as messages use it.
-    pub fn id(&self) -> u64 {
-        self.bytes.id()
-    }
-
-    /// The name that [`named`](Self::named) gave it.
-    pub fn name(&self) -> Option<&'static str> {
-        self.bytes.name()
-    }
-
-    /// Gives the image a name for messages.
-    #[must_use]
-    pub fn named(self, name: &'static str) -> Self {
-        Self { bytes: self.bytes.named(name), ..self }
+    /// Itself, as [`properties`] asks both kinds of image.
+    pub(super) fn image(&self) -> &Self {
+        self
     }
 
     /// This image with its format as a type, or as a value.
@@ -131,27 +104,9 @@ impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
     pub fn sampled(&self, sampler: ImageSampler) -> SampledImage<D, F> {
         SampledImage::new(self.clone(), sampler)
     }
-
-    /// Whether the image has an allocation on `device`.
-    pub fn is_allocated_on(&self, device: &Device) -> bool {
-        self.bytes.is_allocated_on(device)
-    }
-
-    /// Whether all pixels are up to date on `device`, as far as commands submitted so far make it so.
-    pub fn is_current_on(&self, device: &Device) -> bool {
-        self.bytes.is_current_on(device)
-    }
-
-    /// Makes the image's allocation on `device` now rather than at its first use there. Moves no data.
-    pub fn reserve(&self, device: &Device) -> Result {
-        self.bytes.reserve(device)
-    }
-
-    /// Frees the image's allocation on `device`, as [`Buffer::release`] does, with its errors.
-    pub fn release(&self, device: &Device) -> Result {
-        self.bytes.release(device)
-    }
 }
+
+properties!(UnsampledImage);
 
 impl<const D: usize, F: PixelFormat> fmt::Debug for UnsampledImage<D, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -171,8 +126,14 @@ impl<const D: usize, F: PixelFormat> PartialEq for UnsampledImage<D, F> {
     }
 }
 impl<const D: usize, F: PixelFormat> Eq for UnsampledImage<D, F> {}
+impl<const D: usize, F: PixelFormat> Hash for UnsampledImage<D, F> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.bytes.hash(state);
+    }
+}
 
 const _: () = {
     const fn is_send_sync<T: Send + Sync>() {}
     is_send_sync::<UnsampledImage<2>>();
+    is_send_sync::<SampledImage<2>>();
 };

@@ -1,14 +1,16 @@
 //! Images that are read by a sampler.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use bytemuck::Pod;
 use oxisycl_device::DeviceCopyable;
 use oxisycl_device::images::{ImageFormat, ImageSampler, PixelFormat};
 use oxisycl_types::Range;
 
-use super::UnsampledImage;
-use crate::Result;
+use super::properties::properties;
+use super::{ImagePitch, IntoPixelsError, UnsampledImage};
+use crate::{Device, Result};
 
 /// An image that is read by coordinates, and never written (SYCL 2020 `sampled_image`). Its sampler says what lies between pixels and beyond the edges.
 ///
@@ -63,24 +65,17 @@ impl<const D: usize, F: PixelFormat> SampledImage<D, F> {
         Ok(Self::new(UnsampledImage::from_slice(format, data, range)?, sampler))
     }
 
-    /// Extent in pixels.
-    pub fn range(&self) -> Range<D> {
-        self.image.range()
-    }
-
-    /// Number of pixels.
-    pub fn size(&self) -> usize {
-        self.image.size()
-    }
-
-    /// Size in bytes.
-    pub fn byte_size(&self) -> usize {
-        self.image.byte_size()
-    }
-
-    /// The format of its pixels.
-    pub fn format(&self) -> ImageFormat {
-        self.image.format()
+    /// An image with a copy of pixels whose rows begin `pitch` bytes after each other, as [`UnsampledImage::from_slice_pitched`] makes, with its
+    /// errors.
+    #[track_caller]
+    pub fn from_slice_pitched<P: Pod>(
+        format: F,
+        sampler: ImageSampler,
+        data: &[P],
+        range: impl Into<Range<D>>,
+        pitch: ImagePitch,
+    ) -> Result<Self> {
+        Ok(Self::new(UnsampledImage::from_slice_pitched(format, data, range, pitch)?, sampler))
     }
 
     /// The sampler of the image.
@@ -88,16 +83,63 @@ impl<const D: usize, F: PixelFormat> SampledImage<D, F> {
         self.sampler
     }
 
-    /// The image without the sampler.
+    /// The image without the sampler, whose pixels are reached one by one. Both are the same image.
+    ///
+    /// ```
+    /// use oxisycl::images::R8Unorm;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let smooth = SampledImage::from_vec(R8Unorm, ImageSampler::LINEAR, vec![0u8, 50, 100], 3)?;
+    /// let rough = smooth.unsampled().sampled(ImageSampler::NEAREST);
+    /// assert_eq!((rough.id(), rough.unsampled()), (smooth.id(), smooth.unsampled()));
+    /// assert_ne!(rough, smooth);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn unsampled(&self) -> &UnsampledImage<D, F> {
+        &self.image
+    }
+
+    /// As [`unsampled`](Self::unsampled), for what both kinds of image have.
     pub(super) fn image(&self) -> &UnsampledImage<D, F> {
         &self.image
     }
+
+    /// This image with its format as a type, or as a value, as [`UnsampledImage::with_format`] gives, with its errors.
+    pub fn with_format<G: PixelFormat>(&self, format: G) -> Result<SampledImage<D, G>> {
+        Ok(SampledImage::new(self.image.with_format(format)?, self.sampler))
+    }
+
+    /// A copy of the bytes of all pixels, as [`UnsampledImage::to_vec`] gives, with its errors.
+    pub fn to_vec<P: DeviceCopyable + Pod>(&self) -> Result<Vec<P>> {
+        self.image.to_vec()
+    }
+
+    /// The bytes of all pixels, as [`UnsampledImage::into_vec`] gives, with its errors. The error gives the image back without its sampler.
+    ///
+    /// ```
+    /// use oxisycl::images::R8Unorm;
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let smooth = SampledImage::from_vec(R8Unorm, ImageSampler::LINEAR, vec![0u8, 50, 100], 3)?;
+    /// assert_eq!(smooth.into_vec::<u8>()?, [0, 50, 100]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn into_vec<P: DeviceCopyable + Pod>(self) -> Result<Vec<P>, IntoPixelsError<D, F>> {
+        self.image.into_vec()
+    }
 }
+
+properties!(SampledImage);
 
 impl<const D: usize, F: PixelFormat> fmt::Debug for SampledImage<D, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SampledImage")
-            .field("id", &self.image.id())
+            .field("id", &self.id())
+            .field("name", &self.name())
             .field("format", &self.format())
             .field("range", &self.range())
             .field("sampler", &self.sampler)
@@ -112,3 +154,8 @@ impl<const D: usize, F: PixelFormat> PartialEq for SampledImage<D, F> {
     }
 }
 impl<const D: usize, F: PixelFormat> Eq for SampledImage<D, F> {}
+impl<const D: usize, F: PixelFormat> Hash for SampledImage<D, F> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.image, self.sampler).hash(state);
+    }
+}

@@ -16,11 +16,13 @@ tests![
     pixels_of_another_kind_are_refused_before_anything_is_enqueued,
     what_a_failed_kernel_was_to_write_is_lost_until_it_is_overwritten,
     every_device_has_images,
+    a_sampled_image_tells_what_the_unsampled_one_tells,
     ; once:
     an_image_takes_over_a_vector_and_gives_it_back,
     pixels_on_the_host_are_aligned_to_their_format,
     images_that_cannot_be_are_refused,
     copies_of_a_handle_are_the_same_image,
+    a_sampled_image_gives_its_pixels_back,
 ];
 
 /// Replaces each pixel by `f` of its red.
@@ -225,4 +227,56 @@ fn copies_of_a_handle_are_the_same_image() {
     assert_ne!(image.sampled(ImageSampler::LINEAR), copy.sampled(ImageSampler::NEAREST));
     assert_ne!(image, UnsampledImage::from_vec(R8Unorm, vec![0u8; 4], [2, 2]).unwrap());
     assert!(format!("{image:?}").contains("UnormInt8"), "{image:?}");
+}
+
+fn a_sampled_image_tells_what_the_unsampled_one_tells(env: &Env) {
+    let (device, is_apart) = (env.device(), !env.is_host());
+    let format: ImageFormat = ImageFormat::R8G8B8A8_UNORM;
+    let data = vec![[0u8, 51, 102, 255]; 6];
+    let smooth = SampledImage::from_vec(format, ImageSampler::LINEAR, data, [2, 3]).unwrap().named("smooth");
+    let plain = smooth.unsampled().clone();
+    assert_eq!((smooth.id(), smooth.name(), plain.name()), (plain.id(), Some("smooth"), Some("smooth")));
+    assert_eq!((smooth.range(), smooth.size(), smooth.byte_size()), (Range([2, 3]), 6, 24));
+    assert_eq!((smooth.format(), smooth.sampler()), (format, ImageSampler::LINEAR));
+    assert!(format!("{smooth:?}").contains("Some(\"smooth\")"), "{smooth:?}");
+    let typed = smooth.with_format(Rgba8Unorm).unwrap();
+    assert_eq!((typed.id(), typed.sampler()), (smooth.id(), smooth.sampler()));
+    assert_eq!(code(smooth.with_format(Rgba8Uint)), ErrorCode::Invalid);
+    smooth.reserve(device).unwrap();
+    assert!(smooth.is_allocated_on(device) && plain.is_allocated_on(device));
+    assert_eq!(smooth.is_current_on(device), !is_apart);
+    let seen = UnsampledImage::uninit(Rgba8Unorm, 1).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let (typed, seen) = (cg.access_sampled::<Float4, _, _>(&typed), cg.access_image(&seen, Write.no_init()));
+        cg.parallel_for(1, move |item: Item<1>| seen.set(item, typed.sample(item, [1.0, 1.5])))
+    });
+    submitted.unwrap();
+    assert_eq!(seen.to_vec::<u8>().unwrap(), [0, 51, 102, 255]);
+    assert!(smooth.is_current_on(device));
+    if is_apart {
+        smooth.release(device).unwrap();
+        assert!(!plain.is_allocated_on(device));
+    }
+}
+
+fn a_sampled_image_gives_its_pixels_back() {
+    let data: Vec<u32> = (0..6).collect();
+    let address = data.as_ptr();
+    let smooth = SampledImage::from_vec(Rgba8Unorm, ImageSampler::NEAREST, data, [2, 3]).unwrap();
+    assert_eq!(smooth.to_vec::<u32>().unwrap(), [0, 1, 2, 3, 4, 5]);
+    let failed = smooth.into_vec::<[u8; 5]>().unwrap_err();
+    assert_eq!(failed.error().code(), ErrorCode::Invalid);
+    let smooth = failed.into_image().sampled(ImageSampler::LINEAR);
+    // What is the same image with the same sampler has the same place in a table.
+    let mut found = std::collections::HashSet::from([smooth.clone()]);
+    assert!(found.contains(&smooth) && !found.contains(&smooth.unsampled().sampled(ImageSampler::NEAREST)));
+    assert!(found.remove(&smooth));
+    let data = smooth.into_vec::<u32>().unwrap();
+    assert_eq!((data.len(), data[5]), (6, 5));
+    // A vector that is not aligned for pixels was copied.
+    assert!(data.as_ptr() == address || !address.addr().is_multiple_of(16));
+    let padded = [1u8, 2, 3, 0, 4, 5, 6, 0];
+    let pitch = oxisycl::ImagePitch::rows(4);
+    let smooth = SampledImage::from_slice_pitched(R8Unorm, ImageSampler::NEAREST, &padded, [2, 3], pitch).unwrap();
+    assert_eq!(smooth.to_vec::<u8>().unwrap(), [1, 2, 3, 4, 5, 6]);
 }
