@@ -28,6 +28,7 @@ use crate::{Error, HostAccessor, Read, Result};
 
 pub use access::{BufferAccess, ChunkedAccess};
 pub use borrowed::BorrowedBuffer;
+pub(crate) use bytes::PIXEL_ALIGNMENT;
 pub use create::BufferOptions;
 pub use destination::FinalData;
 pub use memory::IntoVecError;

@@ -5,6 +5,7 @@
 
 mod access;
 mod borrowed;
+mod copy;
 mod create;
 mod host;
 mod pitch;

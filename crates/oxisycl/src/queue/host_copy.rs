@@ -10,8 +10,8 @@ use crate::{Error, Event, Result};
 /// A copy between host memory that the command owns and a buffer. Wait for it, or `.await` it, to get the memory back.
 #[derive(Debug)]
 pub struct HostCopy<H> {
-    pub(super) event: Event,
-    pub(super) slot: HostSlot<H>,
+    pub(crate) event: Event,
+    pub(crate) slot: HostSlot<H>,
 }
 
 impl<H> HostCopy<H> {

@@ -101,6 +101,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("image", image::samples::TESTS),
     ("image", image::objects::TESTS),
     ("image", image::borrowed::TESTS),
+    ("image", image::copies::TESTS),
     ("usm", usm::allocations::TESTS),
     ("usm", usm::commands::TESTS),
     ("usm", usm::buffers::TESTS),
