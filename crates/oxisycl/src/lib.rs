@@ -74,8 +74,8 @@ pub use event::{Event, Profile};
 pub use handler::{Handler, HostMemory, HostScope, HostSlot, HostTaskAccessor, InteropHandle, NativeScope};
 pub use host_accessor::{HostAccessor, HostIter};
 pub use image_objects::{
-    BorrowedImage, HostSampledImageAccessor, HostUnsampledImageAccessor, ImagePitch, IntoPixelsError, SampledImage,
-    UnsampledImage,
+    BorrowedImage, HostSampledImageAccessor, HostUnsampledImageAccessor, ImageLimits, ImagePitch, IntoPixelsError,
+    SampledImage, UnsampledImage,
 };
 pub use kernel_bundle::KernelBundle;
 pub use kernel_id::KernelId;

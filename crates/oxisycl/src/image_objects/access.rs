@@ -27,7 +27,7 @@ impl<'cg> Handler<'cg> {
     /// [`Int4`](crate::vector::Int4), [`Uint4`](crate::vector::Uint4) or `Half4`.
     ///
     /// Failures as for [`access`](Self::access). `Invalid` if pixels of the format are not read as `V`; `FeatureNotSupported` if the device lacks
-    /// the aspect `image`.
+    /// the aspect `image`. `MemoryAllocation` if the image is larger than the device's [largest allocation](crate::Device::image_limits).
     ///
     /// ```
     /// use oxisycl::images::Rgba8Unorm;
@@ -105,6 +105,9 @@ impl<'cg> Handler<'cg> {
         if !device.has(Aspect::Image) {
             let message = format!("device \"{}\" lacks the aspect {}", device.name(), Aspect::Image);
             self.record(Error::new(ErrorCode::FeatureNotSupported, message));
+        }
+        if let Err(error) = image.check_fits(self.queue().device()) {
+            self.record(error);
         }
         let bytes = self.access(&image.bytes, mode);
         Pixels::new(bytes.as_ptr(), image.range.0, image.format)

@@ -27,7 +27,7 @@ fn encoded<V: PixelData, F: PixelFormat>(format: F, pixel: V) -> AnyPixel {
 
 impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
     /// What messages of copies call the image.
-    fn label(&self) -> String {
+    pub(super) fn label(&self) -> String {
         let name = self.name().map_or_else(String::new, |name| format!(" \"{name}\""));
         format!("image {}{name} of range {:?} and format {}", self.id(), self.range, self.format())
     }
@@ -73,6 +73,12 @@ impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
 }
 
 impl Handler<'_> {
+    /// Keeps an error if an image cannot be on the device.
+    fn check_fits<const D: usize, F: PixelFormat>(&mut self, image: &UnsampledImage<D, F>) -> Result {
+        let checked = image.check_fits(self.queue().device());
+        self.recorded(checked)
+    }
+
     /// Keeps an error of what is to be a command, as its accessors would.
     fn recorded<T>(&mut self, result: Result<T>) -> Result<T> {
         result.inspect_err(|error| self.record(error.clone()))
@@ -82,6 +88,7 @@ impl Handler<'_> {
     /// buffers.
     ///
     /// Errors: `Invalid` if the images differ in range or format, or for a second command in the group. `Accessor` if both are the same image.
+    /// `MemoryAllocation` if they are larger than the device's largest allocation.
     ///
     /// ```
     /// use oxisycl::images::R8Unorm;
@@ -104,13 +111,16 @@ impl Handler<'_> {
         target: &UnsampledImage<D, G>,
     ) -> Result {
         self.recorded(source.check_image(target))?;
+        self.check_fits(source)?;
+        self.check_fits(target)?;
         let (source, target) = (self.access(&source.bytes, Read), self.access(&target.bytes, Write));
         self.copy(source, target)
     }
 
     /// Copies the elements of a buffer, in row-major order, to the bytes of an image. One element may be a channel, a pixel or more.
     ///
-    /// Errors: `Invalid` if buffer and image have different numbers of bytes, or for a second command in the group.
+    /// Errors: `Invalid` if buffer and image have different numbers of bytes, or for a second command in the group. `MemoryAllocation` if the image
+    /// is larger than the device's largest allocation.
     ///
     /// ```
     /// use oxisycl::images::Rgba8Unorm;
@@ -130,6 +140,7 @@ impl Handler<'_> {
         target: &UnsampledImage<D, F>,
     ) -> Result {
         self.recorded(target.check_buffer(source))?;
+        self.check_fits(target)?;
         let pixels = self.recorded(target.elements::<P>())?;
         let (source, target) = (self.access(source, Read), self.access(&pixels, Write));
         self.copy(source, target)
@@ -157,6 +168,7 @@ impl Handler<'_> {
         target: &Buffer<P, E>,
     ) -> Result {
         self.recorded(source.check_buffer(target))?;
+        self.check_fits(source)?;
         let pixels = self.recorded(source.elements::<P>())?;
         let (source, target) = (self.access(&pixels, Read), self.access(target, Write));
         self.copy(source, target)
@@ -165,7 +177,8 @@ impl Handler<'_> {
     /// Copies host memory, which the command owns until it completes, to the bytes of an image, as [`copy_from_host`](Self::copy_from_host) does
     /// to a buffer. The slot gives it back.
     ///
-    /// Errors: `Invalid` if memory and image have different numbers of bytes, or for a second command in the group.
+    /// Errors: `Invalid` if memory and image have different numbers of bytes, or for a second command in the group. `MemoryAllocation` if the image
+    /// is larger than the device's largest allocation.
     pub fn copy_image_from_host<P, const D: usize, F, H>(
         &mut self,
         source: H,
@@ -177,6 +190,7 @@ impl Handler<'_> {
         H: HostMemory<P>,
     {
         self.recorded(target.check_host_memory::<P>(source.len()))?;
+        self.check_fits(target)?;
         let pixels = self.recorded(target.elements::<P>())?;
         let target = self.access(&pixels, Write);
         self.copy_from_host(source, target)
@@ -192,6 +206,7 @@ impl Handler<'_> {
         target: Vec<P>,
     ) -> Result<HostSlot<Vec<P>>> {
         self.recorded(source.check_host_memory::<P>(target.len()))?;
+        self.check_fits(source)?;
         let pixels = self.recorded(source.elements::<P>())?;
         let source = self.access(&pixels, Read);
         self.copy_to_host(source, target)
@@ -199,7 +214,8 @@ impl Handler<'_> {
 
     /// Stores one pixel to all of an image. `pixel` becomes what [`write`](crate::HostUnsampledImageAccessor::write) makes of it.
     ///
-    /// Errors: `Invalid` if pixels of the format are not written as `V`, or for a second command in the group.
+    /// Errors: `Invalid` if pixels of the format are not written as `V`, or for a second command in the group. `MemoryAllocation` if the image is
+    /// larger than the device's largest allocation.
     ///
     /// ```
     /// use oxisycl::images::Rgba8Unorm;
@@ -242,6 +258,7 @@ impl Handler<'_> {
         image: &UnsampledImage<D, F>,
         memory: AnyPixel,
     ) -> Result {
+        self.check_fits(image)?;
         let pixels = self.recorded(image.elements::<P>())?;
         let target = self.access(&pixels, Write);
         self.fill(target, bytemuck::pod_read_unaligned(&bytemuck::bytes_of(&memory)[..size_of::<P>()]))

@@ -8,6 +8,7 @@ mod borrowed;
 mod copy;
 mod create;
 mod host;
+mod limits;
 mod pitch;
 mod properties;
 mod sampled;
@@ -23,6 +24,7 @@ use crate::{Buffer, Device, Error, Result};
 pub use borrowed::BorrowedImage;
 pub use create::IntoPixelsError;
 pub use host::{HostSampledImageAccessor, HostUnsampledImageAccessor};
+pub use limits::ImageLimits;
 pub use pitch::ImagePitch;
 pub use sampled::SampledImage;
 

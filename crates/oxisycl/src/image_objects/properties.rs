@@ -54,7 +54,10 @@ macro_rules! properties {
             }
 
             /// Makes the image's allocation on `device` now rather than at its first use there. Moves no data.
+            ///
+            /// Errors: `MemoryAllocation` if there is no memory, or if the image is larger than the device's largest allocation.
             pub fn reserve(&self, device: &Device) -> Result {
+                self.image().check_fits(device)?;
                 self.image().bytes.reserve(device)
             }
 

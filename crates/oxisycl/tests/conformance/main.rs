@@ -102,6 +102,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("image", image::objects::TESTS),
     ("image", image::borrowed::TESTS),
     ("image", image::copies::TESTS),
+    ("image", image::limits::TESTS),
     ("usm", usm::allocations::TESTS),
     ("usm", usm::commands::TESTS),
     ("usm", usm::buffers::TESTS),

@@ -2,6 +2,7 @@
 
 pub(crate) mod borrowed;
 pub(crate) mod copies;
+pub(crate) mod limits;
 pub(crate) mod objects;
 pub(crate) mod pixels;
 pub(crate) mod samples;

@@ -1,0 +1,86 @@
+//! The limits of devices, and devices without images.
+
+use oxisycl::images::{ImageFormat, R8Uint};
+use oxisycl::prelude::*;
+use oxisycl::simulated::{SimulatedConfig, Simulator};
+use oxisycl::vector::{Float4, Uint4};
+
+use crate::harness::{Env, tests};
+use crate::support::{code, counted};
+
+tests![
+    limits_are_at_least_what_the_specification_demands,
+    ; once:
+    limits_follow_from_memory_and_positions,
+    an_image_larger_than_the_devices_allocations_is_refused,
+];
+
+fn limits_are_at_least_what_the_specification_demands(env: &Env) {
+    let limits = env.device().image_limits();
+    assert!(limits.max_read_image_args >= 128 && limits.max_write_image_args >= 8 && limits.max_samplers >= 16);
+    assert!(limits.image2d_max_width >= 8192 && limits.image2d_max_height >= 8192);
+    for extent in [limits.image3d_max_width, limits.image3d_max_height, limits.image3d_max_depth] {
+        assert!(extent >= 2048);
+    }
+    assert!(limits.image_max_buffer_size >= 65536);
+    // A picture of the least width that every device has.
+    let image = UnsampledImage::uninit(R8Uint, [1, 8192]).unwrap();
+    let submitted = env.queue().submit(|cg| {
+        let image = cg.access_image(&image, Write.no_init());
+        cg.parallel_for([1, 8192], move |item: Item<2>| image.set(item, Uint4::splat(item.get(1) as u32 % 251)))
+    });
+    submitted.unwrap();
+    assert!(image.to_vec::<u8>().unwrap().iter().enumerate().all(|(i, &x)| usize::from(x) == i % 251));
+}
+
+fn simulated(config: SimulatedConfig) -> Queue {
+    Queue::new(&Simulator::new(config).unwrap().devices()[0]).unwrap()
+}
+
+fn limits_follow_from_memory_and_positions() {
+    let limits = |bytes| simulated(SimulatedConfig::new(1).memory(bytes)).device().image_limits();
+    let small = limits(100_000);
+    assert_eq!(
+        (small.image2d_max_width, small.image2d_max_height, small.image_max_buffer_size),
+        (100_000, 100_000, 100_000)
+    );
+    let large = limits(1 << 40);
+    assert_eq!((large.image2d_max_width, large.image3d_max_depth), (1 << 30, 1 << 30));
+    // The widest image that there can be, of which nothing is touched.
+    let width = large.image_max_buffer_size;
+    assert_eq!(UnsampledImage::uninit(R8Uint, width).unwrap().range(), Range([width]));
+    let error = UnsampledImage::uninit(R8Uint, width + 1).unwrap_err();
+    let message = error.to_string();
+    assert!(message.contains("[1073741825]") && message.contains("above 1073741824"), "{message}");
+}
+
+fn an_image_larger_than_the_devices_allocations_is_refused() {
+    let queue = simulated(SimulatedConfig::new(1).memory(1000));
+    let image = UnsampledImage::zeroed(ImageFormat::R8G8B8A8_UNORM, [25, 11]).unwrap().named("large");
+    let smooth = image.sampled(ImageSampler::LINEAR);
+    let (since, errors) = counted(|| {
+        let refused = [
+            queue.submit(|cg| {
+                cg.access_image::<Float4, _, _, _>(&image, Read);
+                cg.single_task(|_| {})
+            }),
+            queue.submit(|cg| {
+                cg.access_sampled::<Float4, _, _>(&smooth);
+                cg.single_task(|_| {})
+            }),
+            queue.fill_image(&image, Float4::splat(0.0)),
+        ];
+        refused.map(|refused| refused.unwrap_err())
+    });
+    assert_eq!((since.kernels, since.fills, since.buffer_allocations), (0, 0, 0));
+    for error in errors {
+        let message = error.to_string();
+        assert_eq!(error.code(), ErrorCode::MemoryAllocation, "{message}");
+        assert!(message.contains("\"large\"") && message.contains("has 1100 bytes"), "{message}");
+        assert!(message.contains("has 1000"), "{message}");
+    }
+    assert_eq!(code(image.reserve(queue.device())), ErrorCode::MemoryAllocation);
+    let fits = UnsampledImage::uninit(ImageFormat::R8G8B8A8_UNORM, [25, 10]).unwrap();
+    queue.fill_image(&fits, Float4::splat(1.0)).unwrap();
+    assert_eq!(fits.to_vec::<u8>().unwrap(), [255; 1000]);
+}
