@@ -27,6 +27,7 @@ pub struct SimulatedConfig {
     pub(crate) fp16: bool,
     pub(crate) fp64: bool,
     pub(crate) atomic64: bool,
+    pub(crate) images: bool,
     pub(crate) native_kernels: bool,
     pub(crate) waiting_loads: bool,
     pub(crate) seed: Option<u64>,
@@ -48,6 +49,7 @@ impl SimulatedConfig {
             fp16: true,
             fp64: true,
             atomic64: true,
+            images: true,
             native_kernels: true,
             waiting_loads: false,
             seed: None,
@@ -116,6 +118,13 @@ impl SimulatedConfig {
     #[must_use]
     pub fn atomic64(mut self, enabled: bool) -> Self {
         self.atomic64 = enabled;
+        self
+    }
+
+    /// Sets whether they have the aspect `image`, which all other devices have.
+    #[must_use]
+    pub fn images(mut self, enabled: bool) -> Self {
+        self.images = enabled;
         self
     }
 

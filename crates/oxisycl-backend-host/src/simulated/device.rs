@@ -34,11 +34,12 @@ pub(crate) struct SimulatedDevice {
 
 /// The description of a device with that configuration and memory.
 pub(crate) fn simulated_info(config: &SimulatedConfig, name: String, memory: MemoryInfo) -> DeviceInfo {
-    let mut aspects = vec![Aspect::Emulated, Aspect::Image, Aspect::ExtOxisyclAtomic128];
+    let mut aspects = vec![Aspect::Emulated, Aspect::ExtOxisyclAtomic128];
     let switches = [
         (Aspect::Fp16, config.fp16),
         (Aspect::Fp64, config.fp64),
         (Aspect::Atomic64, config.atomic64),
+        (Aspect::Image, config.images),
         (Aspect::OnlineCompiler, !config.native_kernels),
         (Aspect::OnlineLinker, !config.native_kernels),
         (Aspect::QueueProfiling, config.profiling),

@@ -1,6 +1,7 @@
 //! The limits of devices, and devices without images.
 
-use oxisycl::images::{ImageFormat, R8Uint};
+use oxisycl::ImageLimits;
+use oxisycl::images::{ImageFormat, R8Uint, R32Float};
 use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
 use oxisycl::vector::{Float4, Uint4};
@@ -13,6 +14,7 @@ tests![
     ; once:
     limits_follow_from_memory_and_positions,
     an_image_larger_than_the_devices_allocations_is_refused,
+    a_device_without_images_refuses_accessors_and_nothing_else,
 ];
 
 fn limits_are_at_least_what_the_specification_demands(env: &Env) {
@@ -83,4 +85,34 @@ fn an_image_larger_than_the_devices_allocations_is_refused() {
     let fits = UnsampledImage::uninit(ImageFormat::R8G8B8A8_UNORM, [25, 10]).unwrap();
     queue.fill_image(&fits, Float4::splat(1.0)).unwrap();
     assert_eq!(fits.to_vec::<u8>().unwrap(), [255; 1000]);
+}
+
+fn a_device_without_images_refuses_accessors_and_nothing_else() {
+    let queue = simulated(SimulatedConfig::new(1).images(false));
+    assert!(!queue.device().has(Aspect::Image));
+    assert_eq!(queue.device().image_limits(), ImageLimits::default());
+    let image = UnsampledImage::from_vec(R32Float, vec![1.0f32; 4], [2, 2]).unwrap();
+    let smooth = image.sampled(ImageSampler::LINEAR);
+    let (since, errors) = counted(|| {
+        let refused = [
+            queue.submit(|cg| {
+                cg.access_image::<Float4, _, _, _>(&image, Read);
+                cg.single_task(|_| {})
+            }),
+            queue.submit(|cg| {
+                cg.access_sampled::<Float4, _, _>(&smooth);
+                cg.single_task(|_| {})
+            }),
+        ];
+        refused.map(|refused| refused.unwrap_err())
+    });
+    assert_eq!((since.kernels, since.bytes_to_device), (0, 0));
+    for error in errors {
+        assert_eq!(error.code(), ErrorCode::FeatureNotSupported);
+        assert!(error.to_string().contains("lacks the aspect image"), "{error}");
+    }
+    // Moving bytes needs no images.
+    queue.fill_image(&image, Float4::splat(4.0)).unwrap();
+    assert_eq!(image.to_vec::<f32>().unwrap(), [4.0; 4]);
+    assert_eq!(image.host_access::<Float4, _>(Read).unwrap().read([1, 1])[0], 4.0);
 }

@@ -13,6 +13,7 @@ tests![
     pixels_of_every_format_are_written_as_on_the_host,
     formats_that_are_types_are_read_and_written_as_those_that_are_values,
     a_position_outside_reads_the_border_and_writes_nothing,
+    positions_of_every_type_may_be_outside,
     work_items_own_their_pixels_in_one_to_three_dimensions,
     a_single_task_reads_and_writes_any_pixel,
     pixels_are_written_anywhere_if_the_kernel_vouches_for_it,
@@ -183,4 +184,56 @@ fn pixels_are_written_anywhere_if_the_kernel_vouches_for_it(env: &Env) {
     submitted.unwrap();
     let expected: Vec<f32> = (0..50).rev().map(|i| i as f32).collect();
     assert_eq!(image.to_vec::<f32>().unwrap(), expected);
+}
+
+fn positions_of_every_type_may_be_outside(env: &Env) {
+    let queue = env.queue();
+    let border = Float4::new(0.0, 0.0, 0.0, 1.0);
+    let line = UnsampledImage::from_vec(R32Float, vec![1.0f32, 2.0], 2).unwrap();
+    let volume = UnsampledImage::from_vec(R32Float, vec![3.0f32; 8], [2, 2, 2]).unwrap();
+    let seen = Buffer::from_vec(vec![Float4::splat(9.0); 14]).unwrap();
+    let submitted = queue.submit(|cg| {
+        let line = cg.access_image::<Float4, _, _, _>(&line, Read);
+        let volume = cg.access_image::<Float4, _, _, _>(&volume, Read);
+        let seen = cg.access(&seen, Write);
+        cg.parallel_for(14, move |item: Item<1>| {
+            let value = match item.index() {
+                0 => line.read(item, -1),
+                1 => line.read(item, i32::MIN),
+                2 => line.read(item, 2_usize),
+                3 => line.read(item, usize::MAX),
+                4 => line.read(item, [-1]),
+                5 => line.read(item, [2_usize]),
+                6 => line.read(item, Id([1 << 40])),
+                7 => volume.read(item, [0, 0, -1]),
+                8 => volume.read(item, [-1, 1, 1]),
+                9 => volume.read(item, [1, i32::MIN, 1]),
+                10 => volume.read(item, [2_usize, 0, 0]),
+                11 => volume.read(item, Id([0, 0, usize::MAX])),
+                12 => line.read(item, 1),
+                _ => volume.read(item, Id([1, 1, 1])),
+            };
+            seen.set(item, value);
+        })
+    });
+    submitted.unwrap();
+    let seen = seen.to_vec().unwrap();
+    assert_eq!(seen[..12], [border; 12]);
+    assert_eq!(seen[12..], [2.0, 3.0].map(|x| Float4::new(x, 0.0, 0.0, 1.0)));
+    // What is written before the image is dropped.
+    let submitted = queue.submit(|cg| {
+        let (line, volume) = (cg.access_image(&line, ReadWrite), cg.access_image(&volume, ReadWrite));
+        cg.single_task(move |task: Single| {
+            // SAFETY: nothing else runs.
+            unsafe {
+                line.scatter(task, -1, Float4::splat(7.0));
+                line.scatter(task, [i32::MIN], Float4::splat(7.0));
+                volume.scatter(task, [0, -1, 1], Float4::splat(7.0));
+                volume.scatter(task, [0, 1, -1], Float4::splat(7.0));
+            }
+        })
+    });
+    submitted.unwrap();
+    assert_eq!(line.to_vec::<f32>().unwrap(), [1.0, 2.0]);
+    assert_eq!(volume.to_vec::<f32>().unwrap(), [3.0; 8]);
 }

@@ -16,6 +16,7 @@ tests![
     volumes_and_lines_are_sampled_as_on_the_host,
     integers_are_sampled_without_a_mixture,
     coordinates_that_are_no_numbers_or_infinite_are_harmless,
+    one_coordinate_that_is_no_number_is_that_of_the_host,
     a_constant_sampler_takes_the_place_of_the_images,
 ];
 
@@ -138,4 +139,31 @@ fn a_constant_sampler_takes_the_place_of_the_images(env: &Env) {
     submitted.unwrap();
     let level = |x| Float4::new(x, 0.0, 0.0, 1.0);
     assert_eq!(seen.to_vec().unwrap(), [level(10.0), level(15.0)]);
+}
+
+fn one_coordinate_that_is_no_number_is_that_of_the_host(env: &Env) {
+    const PLACES: [[f32; 3]; 6] = [
+        [f32::NAN, 0.5, 0.5],
+        [0.5, f32::NAN, 1.5],
+        [1.5, 0.5, f32::NAN],
+        [-0.5, 1.5, 0.5],
+        [1.5, -7.25, f32::INFINITY],
+        [f32::NAN; 3],
+    ];
+    let levels: Vec<f32> = (1..=8).map(|x| x as f32).collect();
+    let volume = UnsampledImage::from_vec(R32Float, levels, [2, 2, 2]).unwrap();
+    for sampler in samplers() {
+        // Mixtures may differ in their last bits.
+        if sampler.filtering == FilteringMode::Linear {
+            continue;
+        }
+        let (sampled, seen) = (volume.sampled(sampler), Buffer::from_vec(vec![-1.0f32; 6]).unwrap());
+        let submitted = env.queue().submit(|cg| {
+            let (sampled, seen) = (cg.access_sampled::<Float4, _, _>(&sampled), cg.access(&seen, Write));
+            cg.parallel_for(6, move |item| seen.set(item, sampled.sample(item, PLACES[item.index()])[0]))
+        });
+        submitted.unwrap();
+        let host = sampled.host_access::<Float4>().unwrap();
+        assert_eq!(seen.to_vec().unwrap(), PLACES.map(|place| host.sample(place)[0]), "{sampler:?}");
+    }
 }
