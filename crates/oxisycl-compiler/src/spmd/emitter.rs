@@ -184,6 +184,14 @@ impl<'c, 'a> Emitter<'c, 'a> {
                 let ramp = self.ramp(of, step);
                 self.builder.add(self.splat(raw), ramp)
             }
+            _ if value.value_type().kind() == TypeKind::Struct => {
+                let of = value.value_type();
+                let members = 0..of.members().len() as u32;
+                members.fold(self.widened(of).poison(), |whole, index| {
+                    let member = self.splat(self.builder.extract_member(raw, index));
+                    self.builder.insert_member(whole, member, index)
+                })
+            }
             _ => self.splat(raw),
         }
     }

@@ -120,3 +120,22 @@ fn a_masked_access_has_the_alignment_of_an_element() {
     let text = text_in_lanes(&body(code));
     assert!(text.contains("masked.load") && text.contains("masked.store") && !text.contains("ptr align 16"), "{text}");
 }
+
+#[test]
+fn two_values_that_only_some_items_compute() {
+    check(&body(
+        "%u = load i32, ptr %a
+         %is = icmp ult i32 %u, 20
+         br i1 %is, label %then, label %end
+         then:
+         %some = call {i32, i1} @llvm.uadd.with.overflow.i32(i32 %u, i32 -10)
+         br label %end
+         end:
+         %pair = phi {i32, i1} [ { i32 7, i1 true }, %begin ], [ %some, %then ]
+         %first.one = extractvalue {i32, i1} %pair, 0
+         %second.one = extractvalue {i32, i1} %pair, 1
+         %r = select i1 %second.one, i32 %first.one, i32 3
+         store i32 %r, ptr %o
+         ret void",
+    ));
+}
