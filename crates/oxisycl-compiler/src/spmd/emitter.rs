@@ -20,6 +20,38 @@ pub(super) enum Mask<'c> {
     Some(Value<'c>),
 }
 
+/// The rules that tests leave out, to see that the lack is found. Without any of them, loops still end and addresses stay in bounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rule {
+    /// Lanes that are not active store nothing to consecutive elements.
+    StoreMasks,
+    /// Outside of loops, a branch has the active lanes of either side alone.
+    Branches,
+    /// Outside of loops, a phi gets the value of the lanes that take an edge.
+    Blends,
+    /// The lanes of a node are those of all edges into it.
+    Joins,
+    /// Lanes that have left a divergent loop do not run its next iteration.
+    LeftLanes,
+    /// A block with memory accesses is passed over if no lane runs it.
+    EmptyBlocks,
+    /// The lane that goes on alone is one that failed.
+    FailedLanes,
+}
+
+impl Rule {
+    #[cfg(test)]
+    pub(super) const ALL: [Self; 7] = [
+        Self::StoreMasks,
+        Self::Branches,
+        Self::Blends,
+        Self::Joins,
+        Self::LeftLanes,
+        Self::EmptyBlocks,
+        Self::FailedLanes,
+    ];
+}
+
 /// The state of a body's vectorisation.
 pub(super) struct Emitter<'c, 'a> {
     pub(super) module: &'a Module<'c>,
@@ -49,6 +81,8 @@ pub(super) struct Emitter<'c, 'a> {
     pub(super) local: FxHashMap<Value<'c>, Value<'c>>,
     /// Variables of single work-items that only the code of traps uses.
     pub(super) of_traps: FxHashMap<Value<'c>, Value<'c>>,
+    /// The rule that a test leaves out.
+    without: Option<Rule>,
 }
 
 impl<'c, 'a> Emitter<'c, 'a> {
@@ -57,6 +91,7 @@ impl<'c, 'a> Emitter<'c, 'a> {
         (graph, shapes): (&'a Graph<'c>, &'a Shapes<'a, 'c>),
         (body, copy): (Value<'c>, Value<'c>),
         lanes: u32,
+        without: Option<Rule>,
     ) -> Self {
         let context = module.context();
         let variables = Block::append(context, copy);
@@ -78,7 +113,12 @@ impl<'c, 'a> Emitter<'c, 'a> {
             loops: FxHashMap::default(),
             local: FxHashMap::default(),
             of_traps: FxHashMap::default(),
+            without,
         }
+    }
+
+    pub(super) fn has(&self, rule: Rule) -> bool {
+        self.without != Some(rule)
     }
 
     /// Ends the block of the local variables.

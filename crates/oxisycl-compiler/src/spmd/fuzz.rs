@@ -13,7 +13,7 @@ use super::shape::{Rule, Shape, Shapes, Status};
 use crate::llvm::{Context, Layout, Module, PassTuning};
 use crate::passes::tests::{context, module};
 
-mod program;
+pub(super) mod program;
 mod run;
 
 const PROGRAMS: u64 = 3000;

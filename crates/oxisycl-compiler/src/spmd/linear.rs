@@ -5,7 +5,7 @@
 //! Lanes that leave a loop write the phis behind it at that moment, so that values of later rounds do not reach them.
 
 use super::cfg::{BlockIdx, LoopIdx, Node, Region};
-use super::emitter::{Emitter, Mask};
+use super::emitter::{Emitter, Mask, Rule};
 use super::shape::{Shape, Status};
 use super::widen::{is_division, is_note};
 use crate::llvm::{Block, Opcode, TypeKind, Value};
@@ -83,7 +83,8 @@ impl<'c> Emitter<'c, '_> {
             _ => false,
         };
         let leads_to_a_trap = self.graph.traps(block).next().is_some();
-        instructions.len() > MANY || leads_to_a_trap || instructions.iter().any(is_one)
+        let has_one = instructions.iter().any(is_one) && self.has(Rule::EmptyBlocks);
+        instructions.len() > MANY || leads_to_a_trap || has_one
     }
 
     /// Whether a masked node is worth a copy for the case that all lanes run it: masked accesses are slower, some become branches.
@@ -119,7 +120,9 @@ impl<'c> Emitter<'c, '_> {
             self.builder.store(self.mask_type().null(), going_on);
             self.region(Some(index), Mask::Some(lanes));
             let lanes = self.builder.load(self.mask_type(), going_on);
-            self.builder.store(lanes, live);
+            if self.has(Rule::LeftLanes) {
+                self.builder.store(lanes, live);
+            }
             self.builder.branch_if(self.any(lanes), head, end);
         } else {
             self.loops.insert(index, (None, end));
@@ -178,7 +181,10 @@ impl<'c> Emitter<'c, '_> {
         } else {
             let condition = self.vector(condition);
             let inverse = self.builder.not(condition);
-            let (taken, other) = (self.narrowed(mask, condition), self.narrowed(mask, inverse));
+            let (mut taken, mut other) = (self.narrowed(mask, condition), self.narrowed(mask, inverse));
+            if self.graph.innermost(block).is_none() && !self.has(Rule::Branches) {
+                (taken, other) = (self.mask(mask), self.mask(mask));
+            }
             self.edge(block, yes, Mask::Some(taken));
             self.edge(block, no, Mask::Some(other));
         }
@@ -209,7 +215,9 @@ impl<'c> Emitter<'c, '_> {
                 && self.shape(phi) == Shape::Varying
             {
                 let old = self.builder.load(value.value_type(), slot);
-                value = self.blend(mask, value, old);
+                let is_swapped = self.graph.innermost(to).is_none() && !self.has(Rule::Blends);
+                let (yes, no) = if is_swapped { (old, value) } else { (value, old) };
+                value = self.blend(mask, yes, no);
             }
             self.builder.store(value, slot);
         }
@@ -230,7 +238,9 @@ impl<'c> Emitter<'c, '_> {
             Status::Masked => {
                 let slot = self.mask_of(node);
                 let old = self.builder.load(self.mask_type(), slot);
-                self.builder.store(self.builder.binary(Opcode::OR, old, self.mask(mask)), slot);
+                let lanes = self.mask(mask);
+                let lanes = if self.has(Rule::Joins) { self.builder.binary(Opcode::OR, old, lanes) } else { lanes };
+                self.builder.store(lanes, slot);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Memory: one access for all lanes, consecutive ones, and gathers and scatters. Lanes that are not active access nothing.
 
-use super::emitter::{Emitter, Mask};
+use super::emitter::{Emitter, Mask, Rule};
 use super::shape::Shape;
 use crate::llvm::{Attribute, Layout, Type, Value};
 
@@ -48,6 +48,7 @@ impl<'c> Emitter<'c, '_> {
         let is_consecutive = self.is_consecutive(address, value.value_type());
         let values = self.vector(value);
         let of = values.value_type();
+        let mask = if is_consecutive && !self.has(Rule::StoreMasks) { Mask::All } else { mask };
         match (is_consecutive, mask) {
             (true, Mask::All) => {
                 let address = self.raw(address);

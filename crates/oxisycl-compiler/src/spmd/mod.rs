@@ -10,6 +10,9 @@
 //! - `linear` puts regions in line under masks. `widen` has instructions, `memory` accesses, and `traps` the way of a lane that fails. They write by
 //!   `emitter`.
 //!
+//! Two tests make random functions. `fuzz` holds what `cfg` and `shape` say against an interpreter. `tests::vectors` executes bodies as vectors, and
+//! compares the bits that they leave in memory with those of single items.
+//!
 //! # What a vector does
 //! Lanes run in lockstep. Each region (the function, or one iteration of a loop) has a mask of *active* lanes. Its nodes stand in topological
 //! order, and each instruction is executed for all active lanes before the next one.
@@ -83,6 +86,17 @@ fn vectorise<'c>(
     body: Value<'c>,
     lanes: u32,
 ) -> Result<Result<Value<'c>, Refused<'c>>, CompileError> {
+    vectorise_without(module, machine, body, lanes, None)
+}
+
+/// As [`vectorise`], without a rule of the emitter.
+fn vectorise_without<'c>(
+    module: &Module<'c>,
+    machine: Option<&Machine>,
+    body: Value<'c>,
+    lanes: u32,
+    without: Option<emitter::Rule>,
+) -> Result<Result<Value<'c>, Refused<'c>>, CompileError> {
     let context = module.context();
     let (pointer, number) = (Type::pointer(context, 0), Type::int(context, 64));
     let expected = Type::function(Type::void(context), &[pointer, number]);
@@ -109,7 +123,7 @@ fn vectorise<'c>(
         copy.set_personality(personality);
     }
     llvm::describe(module, copy, body);
-    let mut emitter = Emitter::new(module, (&graph, &shapes), (body, copy), lanes);
+    let mut emitter = Emitter::new(module, (&graph, &shapes), (body, copy), lanes, without);
     let first = emitter.new_block();
     emitter.builder.move_to(first);
     emitter.region(None, Mask::All);

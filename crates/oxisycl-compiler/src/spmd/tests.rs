@@ -3,6 +3,7 @@
 mod bodies;
 mod lanes;
 mod loops;
+mod vectors;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -33,12 +34,16 @@ extern "C-unwind" fn fail(item: u64) -> ! {
 /// The length of the arrays.
 const LENGTH: usize = 64;
 
-/// A module with the body, and the machine that it is for.
-fn module<'c>(context: &'c Context, body: &str) -> (Module<'c>, Machine) {
-    // Vectors of any width are valid for any processor.
+/// The machine that bodies are for: vectors of any width are valid for any processor.
+fn machine() -> Machine {
     let has_all = ["avx2", "fma", "bmi2"].into_iter().all(has);
     let machine = Machine::new("x86_64-unknown-linux-gnu", if has_all { "x86-64-v3" } else { "x86-64" }, "");
-    let machine = machine.expect("a machine");
+    machine.expect("a machine")
+}
+
+/// A module with the body, and the machine that it is for.
+fn module<'c>(context: &'c Context, body: &str) -> (Module<'c>, Machine) {
+    let machine = machine();
     let module = Module::from_text(context, &format!("{}\n{body}", bodies::DECLARATIONS), "body");
     let module = module.expect("a test is well-formed");
     module.set_target(machine.triple(), &machine.data_layout());
@@ -60,6 +65,24 @@ fn has(_feature: &str) -> bool {
     false
 }
 
+/// Makes a library of this process from a module.
+fn link(module: &Module<'_>, machine: &Machine, is_optimised: bool) -> libloading::Library {
+    let passes = if is_optimised { "default<O3>" } else { "always-inline" };
+    module.run(passes, Some(machine), &PassTuning::NATIVE).expect("passes");
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("oxisycl-lanes-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (object, library) = (folder.join("body.o"), folder.join("body.so"));
+    std::fs::write(&object, machine.emit(module, Codegen::Object).expect("code")).expect("a file");
+    let linked = Command::new("cc").arg("-shared").arg("-o").arg(&library).arg(&object).arg("-lm").status();
+    assert!(linked.expect("a linker").success());
+    // SAFETY: a library of code from a test, whose initialisers are those of every library.
+    let library = unsafe { libloading::Library::new(&library) }.expect("a library");
+    std::fs::remove_dir_all(folder).expect("a folder");
+    library
+}
+
 /// A body and its loop, in a library of this process.
 struct Linked(libloading::Library);
 
@@ -78,20 +101,7 @@ impl Linked {
         define_steps(&module, steps, body, vector);
         steps.set_linkage(Linkage::EXTERNAL);
         module.verify("vectorisation").unwrap_or_else(|error| panic!("{error}: {module}"));
-        let passes = if is_optimised { "default<O3>" } else { "always-inline" };
-        module.run(passes, Some(&machine), &PassTuning::NATIVE).expect("passes");
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("oxisycl-lanes-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        let (object, library) = (folder.join("body.o"), folder.join("body.so"));
-        std::fs::write(&object, machine.emit(&module, Codegen::Object).expect("code")).expect("a file");
-        let linked = Command::new("cc").arg("-shared").arg("-o").arg(&library).arg(&object).arg("-lm").status();
-        assert!(linked.expect("a linker").success());
-        // SAFETY: a library of code from above, whose initialisers are those of every library.
-        let library = unsafe { libloading::Library::new(&library) }.expect("a library");
-        std::fs::remove_dir_all(folder).expect("a folder");
-        Self(library)
+        Self(link(&module, &machine, is_optimised))
     }
 
     /// The array that the first `count` items leave, or the item that failed.

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::cfg::BlockIdx;
-use super::emitter::{Emitter, Mask};
+use super::emitter::{Emitter, Mask, Rule};
 use super::shape::Shape;
 use super::widen::is_note;
 use crate::llvm::{Block, Opcode, TypeKind, Value};
@@ -46,6 +46,7 @@ impl<'c> Emitter<'c, '_> {
             lanes
         };
         self.builder.move_to(failed);
+        let lanes = if self.has(Rule::FailedLanes) { lanes } else { self.mask(mask) };
         self.trap(block, trap, lanes);
         self.local = local;
         self.builder.move_to(passed);

@@ -6,14 +6,14 @@
 use std::fmt::Write;
 
 /// Marsaglia's xorshift.
-pub(super) struct Random(u64);
+pub(in crate::spmd) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(in crate::spmd) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(in crate::spmd) fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -73,12 +73,21 @@ impl Shape {
 
 /// A function `f(captures, captured number, item)`.
 pub(super) fn program(random: &mut Random) -> String {
+    let text = "declare i32 @llvm.umin.i32(i32, i32) declare i32 @unknown(i32)
+        define void @f(ptr %env, i32 %n, i64 %x) { start: %id = trunc i64 %x to i32 %m = zext i32 %n to i64
+        %mine = alloca [4 x i32]\n";
+    blocks(random, text, &mut instruction) + "trap: unreachable }"
+}
+
+/// A step of a block: writes instructions whose names begin with one that no other step has.
+pub(in crate::spmd) type Step<'a> = &'a mut dyn FnMut(&mut Random, &mut String, &str);
+
+/// The text of an entry, and behind it the blocks `%b0` and so on. The entry has the numbers `%id` and `%x` of the item, and `%n` and `%m` of all.
+/// Some blocks end with an edge to `%trap`.
+pub(in crate::spmd) fn blocks(random: &mut Random, entry: &str, step: Step<'_>) -> String {
     let shape = Shape::new(random);
     let n_blocks = shape.n_blocks;
-    let mut text = "declare i32 @llvm.umin.i32(i32, i32) declare i32 @unknown(i32)
-        define void @f(ptr %env, i32 %n, i64 %x) { start: %id = trunc i64 %x to i32 %m = zext i32 %n to i64
-        %mine = alloca [4 x i32]\n"
-        .to_owned();
+    let mut text = entry.to_owned();
     for v in 0..VARIABLES {
         let (narrow, wide) = if v == 0 { ("%id", "%x") } else { ("%n", "%m") };
         line(&mut text, format!("%v{v} = alloca i32 %w{v} = alloca i64"));
@@ -90,41 +99,22 @@ pub(super) fn program(random: &mut Random) -> String {
     text += "br label %b0\n";
     for block in 0..n_blocks {
         line(&mut text, format!("b{block}:"));
-        for step in 0..random.below(4) {
-            let name = format!("%t{block}.{step}");
-            instruction(random, &mut text, &name);
+        for number in 0..random.below(4) {
+            step(random, &mut text, &format!("%t{block}.{number}"));
         }
         end(random, &mut text, block, &shape);
     }
-    text + "trap: unreachable }"
+    text
 }
 
-fn line(text: &mut String, line: String) {
+pub(in crate::spmd) fn line(text: &mut String, line: String) {
     writeln!(text, "{line}").expect("text");
 }
 
 /// Some computation from variables to a variable.
 fn instruction(random: &mut Random, text: &mut String, name: &str) {
-    let [a, b, to] = [(); 3].map(|()| variable(random, 6));
-    line(text, format!("{name}.a = load i32, ptr %v{a} {name}.b = load i32, ptr %v{b}"));
-    line(text, format!("{name}.wa = load i64, ptr %w{a} {name}.wb = load i64, ptr %w{b}"));
-    let constant = random.below(5);
-    let (narrow, wide) = match random.below(22) {
-        0 => (format!("xor i32 {name}.a, {name}.b"), None),
-        1 => (format!("add i32 {name}.a, {name}.b"), None),
-        2 => (format!("sub i32 {name}.a, {name}.b"), None),
-        3 => (format!("add i32 {name}.a, {constant}"), None),
-        4 => (format!("mul i32 {name}.a, {}", [-3, 2, 12, 256, 1 << 30][constant as usize]), None),
-        5 => (format!("shl i32 {name}.a, {constant}"), None),
-        6 => (format!("trunc i64 {name}.wa to i32"), None),
-        7 => (format!("freeze i32 {name}.a"), None),
-        8 | 9 => (format!("add i32 0, {constant}"), None),
-        10 => (format!("call i32 @llvm.umin.i32(i32 {name}.a, i32 {name}.b)"), None),
-        11 => (format!("call i32 @unknown(i32 {name}.a)"), None),
-        12 => {
-            line(text, format!("{name}.c = trunc i32 {name}.a to i1"));
-            (format!("select i1 {name}.c, i32 {name}.b, i32 5"), None)
-        }
+    let (to, constant, kind) = begun(random, text, name);
+    let (narrow, wide) = match kind {
         13 | 14 => {
             line(text, format!("{name}.p = getelementptr i32, ptr %env, i64 {name}.wa"));
             (format!("load i32, ptr {name}.p"), None)
@@ -146,17 +136,61 @@ fn instruction(random: &mut Random, text: &mut String, name: &str) {
             };
             (access.to_owned(), None)
         }
-        17 => (String::new(), Some(format!("zext i32 {name}.a to i64"))),
-        18 => (String::new(), Some(format!("sext i32 {name}.a to i64"))),
-        19 => (String::new(), Some(format!("add i64 {name}.wa, {name}.wb"))),
+        11 => (format!("call i32 @unknown(i32 {name}.a)"), None),
         20 => {
             let size = ["i8", "i32", "[3 x i16]", "{ i32, i64 }", "i32"][constant as usize];
             let index = if constant == 4 { format!("i32 {name}.a") } else { format!("i64 {name}.wa") };
             line(text, format!("{name}.p = getelementptr {size}, ptr %env, {index}"));
             (String::new(), Some(format!("ptrtoint ptr {name}.p to i64")))
         }
-        _ => (String::new(), Some(format!("mul i64 {name}.wa, {}", [-1, 3, 7, 1_i64 << 40, 0][constant as usize]))),
+        pure => computed(pure, constant, text, name),
     };
+    store(text, name, &narrow, wide, to);
+}
+
+/// Some computation from variables to a variable, which needs no memory and no other function than `llvm.umin.i32`.
+pub(in crate::spmd) fn computation(random: &mut Random, text: &mut String, name: &str) {
+    let (to, constant, kind) = begun(random, text, name);
+    let kind = if matches!(kind, 11 | 13..=16 | 20) { constant } else { kind };
+    let (narrow, wide) = computed(kind, constant, text, name);
+    store(text, name, &narrow, wide, to);
+}
+
+/// Loads the operands of a step. Returns the number of the variable that gets its result, a constant, and its kind.
+fn begun(random: &mut Random, text: &mut String, name: &str) -> (u64, u64, u64) {
+    let [a, b, to] = [(); 3].map(|()| variable(random, 6));
+    line(text, format!("{name}.a = load i32, ptr %v{a} {name}.b = load i32, ptr %v{b}"));
+    line(text, format!("{name}.wa = load i64, ptr %w{a} {name}.wb = load i64, ptr %w{b}"));
+    let constant = random.below(5);
+    (to, constant, random.below(22))
+}
+
+/// The instruction of a kind, and of which width its result is.
+fn computed(kind: u64, constant: u64, text: &mut String, name: &str) -> (String, Option<String>) {
+    match kind {
+        0 => (format!("xor i32 {name}.a, {name}.b"), None),
+        1 => (format!("add i32 {name}.a, {name}.b"), None),
+        2 => (format!("sub i32 {name}.a, {name}.b"), None),
+        3 => (format!("add i32 {name}.a, {constant}"), None),
+        4 => (format!("mul i32 {name}.a, {}", [-3, 2, 12, 256, 1 << 30][constant as usize]), None),
+        5 => (format!("shl i32 {name}.a, {constant}"), None),
+        6 => (format!("trunc i64 {name}.wa to i32"), None),
+        7 => (format!("freeze i32 {name}.a"), None),
+        8 | 9 => (format!("add i32 0, {constant}"), None),
+        10 => (format!("call i32 @llvm.umin.i32(i32 {name}.a, i32 {name}.b)"), None),
+        12 => {
+            line(text, format!("{name}.c = trunc i32 {name}.a to i1"));
+            (format!("select i1 {name}.c, i32 {name}.b, i32 5"), None)
+        }
+        17 => (String::new(), Some(format!("zext i32 {name}.a to i64"))),
+        18 => (String::new(), Some(format!("sext i32 {name}.a to i64"))),
+        19 => (String::new(), Some(format!("add i64 {name}.wa, {name}.wb"))),
+        _ => (String::new(), Some(format!("mul i64 {name}.wa, {}", [-1, 3, 7, 1_i64 << 40, 0][constant as usize]))),
+    }
+}
+
+/// Stores the result of a step to a variable.
+fn store(text: &mut String, name: &str, narrow: &str, wide: Option<String>, to: u64) {
     match wide {
         Some(wide) => line(text, format!("{name} = {wide} store i64 {name}, ptr %w{to}")),
         None => line(text, format!("{name} = {narrow} store i32 {name}, ptr %v{to}")),

@@ -1,0 +1,178 @@
+//! The steps of random bodies that access memory, or check an index.
+
+use super::layout::{self, ITEMS, KINDS, SECTION};
+use super::program::{F32, F64, FLAG, I8, I32, I64, POINTER, Step, TYPES};
+
+/// The ways to places of an item's own.
+const WAYS: u64 = 4;
+
+impl Step<'_> {
+    /// A check that some items may not pass, which tell what they have before they fail.
+    pub(super) fn check(&mut self) {
+        let is_near = self.below(2) == 0;
+        let (index, bound) = if is_near {
+            let bound = self.one_of(&["20", "46", "60", "%m"]);
+            (self.value("add nuw i64 %x, %few"), bound)
+        } else {
+            let wide = self.get(I64);
+            (self.value(format!("and i64 {wide}, 127")), "126")
+        };
+        let is_so = match self.below(3) {
+            0 => self.value(format!("icmp ugt i64 {bound}, {index}")),
+            _ => self.value(format!("icmp ult i64 {index}, {bound}")),
+        };
+        let flag = self.get(FLAG);
+        let is_so = if is_near && self.below(3) == 0 { self.value(format!("or i1 {flag}, {is_so}")) } else { is_so };
+        let label = self.label();
+        self.line(format!("br i1 {is_so}, label %{label}.good, label %{label}.bad"));
+        self.line(format!("{label}.bad:"));
+        for of in [I32, F64] {
+            let address = self.own(of, 0);
+            let value = self.get(of);
+            let value = self.quiet(of, &value);
+            self.line(format!("store {} {value}, ptr {address}", TYPES[of].0));
+        }
+        self.line("call void %fail(i64 %x) noreturn unreachable");
+        self.line(format!("{label}.good:"));
+    }
+
+    /// An address in what all items read, with at least 8 bytes behind it.
+    pub(super) fn pointers(&mut self) {
+        let (first, second) = (self.get(POINTER), self.get(POINTER));
+        match self.below(6) {
+            0 => {
+                let wide = self.get(I64);
+                let index = self.value(format!("and i64 {wide}, 63"));
+                self.set(POINTER, format!("getelementptr inbounds i32, ptr %in, i64 {index}"));
+            }
+            1 => {
+                let flag = self.get(FLAG);
+                self.set(POINTER, format!("select i1 {flag}, ptr {first}, ptr {second}"));
+            }
+            2 => self.set(FLAG, format!("icmp ult ptr {first}, {second}")),
+            3 => {
+                let [first, second] = [first, second].map(|of| self.value(format!("ptrtoint ptr {of} to i64")));
+                self.set(I64, format!("sub i64 {first}, {second}"));
+            }
+            _ => self.set(I32, format!("load i32, ptr {first}")),
+        }
+    }
+
+    /// Loads from what all items read.
+    pub(super) fn input(&mut self) {
+        let of = self.below(KINDS as u64) as usize;
+        let index = match self.below(12) {
+            0 => self.below(100).to_string(),
+            1 => "%few".to_owned(),
+            2 => "%x".to_owned(),
+            3 => self.value("add nuw nsw i64 %x, %few"),
+            4 => {
+                let double = self.value("shl nuw nsw i64 %x, 1");
+                self.value(format!("or disjoint i64 {double}, 1"))
+            }
+            5 => self.value("sub nuw nsw i64 63, %x"),
+            6 | 7 => {
+                let wide = self.get(I64);
+                self.value(format!("and i64 {wide}, 127"))
+            }
+            8 => {
+                let narrow = self.get(I8);
+                let low = self.value(format!("lshr i8 {narrow}, 1"));
+                self.value(format!("zext i8 {low} to i64"))
+            }
+            9 => self.value("sext i32 %id to i64"),
+            10 => {
+                let flag = self.get(FLAG);
+                self.value(format!("select i1 {flag}, i64 %x, i64 %few"))
+            }
+            _ => self.value("lshr i64 %x, 2"),
+        };
+        let name = TYPES[of].0;
+        let start = self.value(format!("getelementptr inbounds i8, ptr %in, i64 {}", layout::input(of)));
+        let inbounds = self.one_of(&["", "inbounds ", "inbounds nuw "]);
+        let address = self.value(format!("getelementptr {inbounds}{name}, ptr {start}, i64 {index}"));
+        self.set(of, format!("load {name}, ptr {address}"));
+    }
+
+    /// The address of a place that the item alone accesses.
+    fn own(&mut self, of: usize, way: u64) -> String {
+        let (name, size) = (TYPES[of].0, layout::SIZES[of]);
+        if way == WAYS - 1 {
+            // Somewhere in a region of bytes.
+            let per_item = layout::REGION / size as u64;
+            let offset = if self.below(2) == 0 {
+                (self.below(per_item) * size as u64).to_string()
+            } else {
+                let wide = self.get(I64);
+                let index = self.value(format!("and i64 {wide}, {}", per_item - 1));
+                self.value(format!("mul i64 {index}, {size}"))
+            };
+            let start = self.value(format!("getelementptr inbounds i8, ptr %out, i64 {}", layout::regions()));
+            let region = format!("[{} x i8]", layout::REGION);
+            return self.value(format!("getelementptr inbounds {region}, ptr {start}, i64 %x, i64 {offset}"));
+        }
+        let index = match way {
+            0 => "%x".to_owned(),
+            1 => self.value(format!("sub i64 {}, %x", ITEMS - 1)),
+            _ => self.value("xor i64 %x, 5"),
+        };
+        let start = layout::part(way) + of * SECTION;
+        let start = self.value(format!("getelementptr inbounds i8, ptr %out, i64 {start}"));
+        self.value(format!("getelementptr inbounds {name}, ptr {start}, i64 {index}"))
+    }
+
+    pub(super) fn own_place(&mut self) {
+        let of = self.below(KINDS as u64) as usize;
+        let way = self.below(WAYS);
+        let address = self.own(of, way);
+        self.access(of, &address);
+    }
+
+    /// Stores to an address, or loads from it, or does both.
+    fn access(&mut self, of: usize, address: &str) {
+        let name = TYPES[of].0;
+        let align = if self.below(4) == 0 { ", align 1" } else { "" };
+        let value = self.get(of);
+        let how = self.below(4);
+        if how == 0 {
+            return self.set(of, format!("load {name}, ptr {address}{align}"));
+        }
+        let mut value = value;
+        if how == 1 {
+            let old = self.value(format!("load {name}, ptr {address}{align}"));
+            let operation = if of == F32 || of == F64 { "fadd" } else { "add" };
+            value = self.value(format!("{operation} {name} {old}, {value}"));
+        }
+        let value = self.quiet(of, &value);
+        self.line(format!("store {name} {value}, ptr {address}{align}"));
+    }
+
+    /// An address that is the same one for all items, and of which one item alone makes use.
+    pub(super) fn place_of_all(&mut self) {
+        let of = self.below(KINDS as u64) as usize;
+        let item = self.below(8) + 8 * self.below(2);
+        let mut condition = self.value(format!("icmp eq i64 %x, {item}"));
+        if self.below(3) == 0 {
+            let flag = self.get(FLAG);
+            condition = self.value(format!("and i1 {flag}, {condition}"));
+        }
+        self.guarded(&condition, |step| {
+            let at = layout::part(layout::OF_ALL) + of * SECTION + item as usize * 8;
+            let address = step.value(format!("getelementptr inbounds i8, ptr %out, i64 {at}"));
+            step.access(of, &address);
+        });
+    }
+
+    /// An access of a variable that is an array.
+    pub(super) fn private(&mut self) {
+        let of = self.below(KINDS as u64) as usize;
+        let (name, count) = (TYPES[of].0, 32 / layout::SIZES[of]);
+        let wide = self.get(I64);
+        let index = match self.below(3) {
+            0 => self.below(count as u64).to_string(),
+            _ => self.value(format!("and i64 {wide}, {}", count - 1)),
+        };
+        let address = self.value(format!("getelementptr inbounds {name}, ptr %mine, i64 {index}"));
+        self.access(of, &address);
+    }
+}

@@ -1,0 +1,415 @@
+//! Random bodies that can be executed, in LLVM's assembly.
+//!
+//! Blocks and loops are those of the functions for the analyses. Steps here access memory in bounds, and are defined for each item. Each item has
+//! places of its own that it writes, so that their order says nothing.
+//!
+//! The bits of a NaN are not defined by LLVM. Where they would be seen, in memory, as an integer or as a sign, one NaN stands for all.
+
+use crate::spmd::fuzz::program::{Random, blocks, computation, line};
+
+/// What bodies call.
+const DECLARATIONS: &str = "
+declare i32 @llvm.umin.i32(i32, i32)
+declare i32 @__gcc_personality_v0(i32, i32, i64, ptr, ptr)
+%given = type { ptr, ptr, ptr, i32 }
+";
+
+/// The types of variables: their names in LLVM's assembly, and how the variables' names begin. Those that memory has stand first.
+pub(super) const TYPES: [(&str, &str); 9] = [
+    ("i8", "c"),
+    ("i16", "h"),
+    ("i32", "v"),
+    ("i64", "w"),
+    ("float", "f"),
+    ("double", "d"),
+    ("i1", "g"),
+    ("ptr", "q"),
+    ("{i32, i1}", "o"),
+];
+pub(super) const I8: usize = 0;
+pub(super) const I16: usize = 1;
+pub(super) const I32: usize = 2;
+pub(super) const I64: usize = 3;
+pub(super) const F32: usize = 4;
+pub(super) const F64: usize = 5;
+pub(super) const FLAG: usize = 6;
+pub(super) const POINTER: usize = 7;
+const PAIR: usize = 8;
+/// The variables that each type has at least.
+const VARIABLES: u64 = 3;
+
+/// How variables begin but those of 32 and 64 bits, for all items and for one.
+const BEGIN: [(usize, [&str; 3]); 6] = [
+    (I8, ["trunc i64 %x to i8", "trunc i32 %n to i8", "add i8 3, 4"]),
+    (I16, ["trunc i64 %x to i16", "trunc i32 %n to i16", "add i16 3, 4"]),
+    (F32, ["uitofp i64 %x to float", "uitofp i32 %n to float", "fadd float 0.5, 1.0"]),
+    (F64, ["uitofp i64 %x to double", "uitofp i32 %n to double", "fadd double 0.5, 1.0"]),
+    (FLAG, ["trunc i64 %x to i1", "trunc i32 %n to i1", "icmp ugt i64 %x, 2"]),
+    (
+        POINTER,
+        ["getelementptr i32, ptr %in, i64 %x", "getelementptr i32, ptr %in, i64 5", "getelementptr i8, ptr %in, i64 0"],
+    ),
+];
+
+/// A module's text with the bodies `@body` and `@plain` for each of some programs, which are alike. A *tame* program does not depend on masks for
+/// that its addresses are in bounds and its divisors are not 0.
+pub(super) fn module(seeds: impl Iterator<Item = u64>, is_tame: bool) -> String {
+    let (mut functions, mut intrinsics) = (String::new(), std::collections::BTreeSet::new());
+    for seed in seeds {
+        let (head, code) = body(seed, is_tame, &mut intrinsics);
+        for name in ["body", "plain"] {
+            line(&mut functions, head.replace("@body", &format!("@{name}{seed}")) + &code);
+        }
+    }
+    intrinsics.remove("declare i32 @llvm.umin.i32(i32, i32)");
+    let intrinsics: Vec<String> = intrinsics.into_iter().collect();
+    format!("{DECLARATIONS}{}\n{functions}", intrinsics.join("\n"))
+}
+
+fn body(seed: u64, is_tame: bool, intrinsics: &mut std::collections::BTreeSet<String>) -> (String, String) {
+    let mut random = Random::new(seed);
+    let mut entry = "start:
+        %in = load ptr, ptr %env
+        %e1 = getelementptr inbounds %given, ptr %env, i64 0, i32 1 %out = load ptr, ptr %e1
+        %e2 = getelementptr inbounds %given, ptr %env, i64 0, i32 2 %fail = load ptr, ptr %e2
+        %e3 = getelementptr inbounds %given, ptr %env, i64 0, i32 3 %n = load i32, ptr %e3
+        %id = trunc i64 %x to i32 %m = zext i32 %n to i64
+        %few = and i64 %m, 15
+        %mine = alloca [4 x i64], align 8\n"
+        .to_owned();
+    for (of, values) in BEGIN {
+        let (name, begin) = TYPES[of];
+        for (number, value) in values.into_iter().enumerate() {
+            let variable = format!("%{begin}{number}");
+            line(&mut entry, format!("{variable} = alloca {name} {variable}.0 = {value}"));
+            line(&mut entry, format!("store {name} {variable}.0, ptr {variable}"));
+        }
+    }
+    for number in 0..VARIABLES {
+        line(&mut entry, format!("%o{number} = alloca {{i32, i1}} store {{i32, i1}} zeroinitializer, ptr %o{number}"));
+    }
+    for (number, value) in ["%x", "%m", "1", "%few"].into_iter().enumerate() {
+        line(&mut entry, format!("%mine{number} = getelementptr i64, ptr %mine, i64 {number}"));
+        line(&mut entry, format!("store i64 {value}, ptr %mine{number}"));
+    }
+    let mut step = |random: &mut Random, text: &mut String, name: &str| {
+        Step { random, text, name, count: 0, intrinsics }.any(is_tame);
+    };
+    let code = blocks(&mut random, &entry, &mut step);
+    let head = "define void @body(ptr %env, i64 %x) uwtable personality ptr @__gcc_personality_v0 {".to_owned();
+    (head, code + "trap: call void %fail(i64 %x) noreturn unreachable }")
+}
+
+/// A step that is being written.
+pub(super) struct Step<'a> {
+    random: &'a mut Random,
+    text: &'a mut String,
+    name: &'a str,
+    /// The values that it has so far.
+    count: u32,
+    intrinsics: &'a mut std::collections::BTreeSet<String>,
+}
+
+impl Step<'_> {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        self.random.below(bound)
+    }
+
+    pub(super) fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+
+    pub(super) fn line(&mut self, code: impl AsRef<str>) {
+        line(self.text, code.as_ref().to_owned());
+    }
+
+    /// How names of blocks begin.
+    pub(super) fn label(&self) -> String {
+        format!("{}.{}", &self.name[1..], self.count)
+    }
+
+    /// A new value, which some code computes.
+    pub(super) fn value(&mut self, code: impl AsRef<str>) -> String {
+        self.count += 1;
+        let name = format!("{}.{}", self.name, self.count);
+        self.line(format!("{name} = {}", code.as_ref()));
+        name
+    }
+
+    fn variable(&mut self) -> u64 {
+        self.below(VARIABLES)
+    }
+
+    /// The value of a variable.
+    pub(super) fn get(&mut self, of: usize) -> String {
+        let number = self.variable();
+        self.value(format!("load {}, ptr %{}{number}", TYPES[of].0, TYPES[of].1))
+    }
+
+    /// Gives a variable what some code computes.
+    pub(super) fn set(&mut self, of: usize, code: impl AsRef<str>) {
+        let value = self.value(code);
+        self.put(of, &value);
+    }
+
+    fn put(&mut self, of: usize, value: &str) {
+        let number = self.variable();
+        self.line(format!("store {} {value}, ptr %{}{number}", TYPES[of].0, TYPES[of].1));
+    }
+
+    /// Calls an intrinsic.
+    fn call(&mut self, result: &str, name: &str, arguments: &[(&str, &str)]) -> String {
+        let types: Vec<&str> = arguments.iter().map(|(of, _)| *of).collect();
+        let values: Vec<String> = arguments.iter().map(|(of, value)| format!("{of} {value}")).collect();
+        self.intrinsics.insert(format!("declare {result} @llvm.{name}({})", types.join(", ")));
+        self.value(format!("call {result} @llvm.{name}({})", values.join(", ")))
+    }
+
+    /// A number, whose NaN is always the same one.
+    pub(super) fn quiet(&mut self, of: usize, value: &str) -> String {
+        if of != F32 && of != F64 {
+            return value.to_owned();
+        }
+        let name = TYPES[of].0;
+        let is_nan = self.value(format!("fcmp uno {name} {value}, 0.0"));
+        self.value(format!("select i1 {is_nan}, {name} 0x7FF8000000000000, {name} {value}"))
+    }
+
+    fn any(&mut self, is_tame: bool) {
+        match self.below(34) {
+            0..=5 => computation(self.random, self.text, self.name),
+            6..=8 => self.integers(),
+            9 => self.integer_calls(),
+            10..=12 => self.floats(),
+            13 | 14 => self.conversion(),
+            15 | 16 => self.flag(),
+            17 => self.selection(),
+            18..=20 => self.input(),
+            21..=24 => self.own_place(),
+            25 => self.place_of_all(),
+            26 => self.private(),
+            27 => self.check(),
+            28 => self.pair(),
+            29 => self.division(),
+            30 if !is_tame => self.guarded_division(),
+            31 if !is_tame => self.guarded_difference(),
+            32 | 33 if !is_tame => self.pointers(),
+            _ => self.own_place(),
+        }
+    }
+
+    /// Writes code for the items of which a flag, and not more than that, is so.
+    pub(super) fn guarded(&mut self, condition: &str, code: impl FnOnce(&mut Self)) {
+        let label = self.label();
+        self.line(format!("br i1 {condition}, label %{label}.then, label %{label}.join"));
+        self.line(format!("{label}.then:"));
+        code(self);
+        self.line(format!("br label %{label}.join"));
+        self.line(format!("{label}.join:"));
+    }
+
+    fn integers(&mut self) {
+        let of = self.one_of(&[I8, I16, I32, I64]);
+        let name = TYPES[of].0;
+        let operation = self.one_of(&["add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr"]);
+        let left = self.get(of);
+        let mut right = self.get(of);
+        if operation.contains("sh") {
+            right = self.value(format!("and {name} {right}, 7"));
+        }
+        self.set(of, format!("{operation} {name} {left}, {right}"));
+    }
+
+    fn integer_calls(&mut self) {
+        let of = self.one_of(&[I8, I16, I32, I64]);
+        let name = TYPES[of].0;
+        let (left, right, third) = (self.get(of), self.get(of), self.get(of));
+        let (left, right, third) = ((name, &*left), (name, &*right), (name, &*third));
+        let result = match self.below(6) {
+            0 => {
+                let operation = self.one_of(&["smin", "smax", "umax", "sadd.sat", "usub.sat"]);
+                self.call(name, &format!("{operation}.{name}"), &[left, right])
+            }
+            1 => {
+                let operation = self.one_of(&["ctlz", "cttz", "abs"]);
+                self.call(name, &format!("{operation}.{name}"), &[left, ("i1", "false")])
+            }
+            2 => {
+                let operation = self.one_of(&["ctpop", "bitreverse"]);
+                self.call(name, &format!("{operation}.{name}"), &[left])
+            }
+            3 => {
+                let operation = self.one_of(&["fshl", "fshr"]);
+                self.call(name, &format!("{operation}.{name}"), &[left, right, third])
+            }
+            4 => {
+                let operation = self.one_of(&["scmp", "ucmp"]);
+                self.call(name, &format!("{operation}.{name}.{name}"), &[left, right])
+            }
+            _ => {
+                let value = self.call("i32", "bswap.i32", &[("i32", "%id")]);
+                return self.put(I32, &value);
+            }
+        };
+        self.put(of, &result);
+    }
+
+    fn floats(&mut self) {
+        let of = self.one_of(&[F32, F64]);
+        let name = TYPES[of].0;
+        let width = ["f32", "f64"][of - F32];
+        let (left, right, third) = (self.get(of), self.get(of), self.get(of));
+        match self.below(12) {
+            0..=5 => {
+                let operation = self.one_of(&["fadd", "fsub", "fmul", "fdiv", "fmul", "fadd"]);
+                self.set(of, format!("{operation} {name} {left}, {right}"));
+            }
+            6 => self.set(of, format!("fneg {name} {left}")),
+            7 => {
+                let operation = self.one_of(&["minimum", "maximum", "minimumnum", "maximumnum"]);
+                let result = self.call(name, &format!("{operation}.{width}"), &[(name, &left), (name, &right)]);
+                self.put(of, &result);
+            }
+            8 => {
+                let operations = ["sqrt", "fabs", "floor", "ceil", "trunc", "rint", "roundeven", "round", "nearbyint"];
+                let operation = self.one_of(&operations);
+                let result = self.call(name, &format!("{operation}.{width}"), &[(name, &left)]);
+                self.put(of, &result);
+            }
+            9 | 10 => {
+                let arguments = [(name, &*left), (name, &right), (name, &third)];
+                let result = self.call(name, &format!("fma.{width}"), &arguments);
+                self.put(of, &result);
+            }
+            _ => {
+                let sign = self.quiet(of, &right);
+                let result = self.call(name, &format!("copysign.{width}"), &[(name, &left), (name, &sign)]);
+                self.put(of, &result);
+            }
+        }
+    }
+
+    fn conversion(&mut self) {
+        let [v, w, f, d, c, h] = [I32, I64, F32, F64, I8, I16].map(|of| self.get(of));
+        match self.below(16) {
+            0 => self.set(F32, format!("sitofp i32 {v} to float")),
+            1 => self.set(F64, format!("uitofp i64 {w} to double")),
+            2 => self.set(F64, format!("fpext float {f} to double")),
+            3 => self.set(F32, format!("fptrunc double {d} to float")),
+            4 => {
+                let value = self.call("i32", "fptosi.sat.i32.f32", &[("float", &f)]);
+                self.put(I32, &value);
+            }
+            5 => {
+                let value = self.call("i64", "fptoui.sat.i64.f64", &[("double", &d)]);
+                self.put(I64, &value);
+            }
+            6 => {
+                let value = self.call("double", "maximumnum.f64", &[("double", &d), ("double", "-1000.0")]);
+                let value = self.call("double", "minimumnum.f64", &[("double", &value), ("double", "1000.0")]);
+                self.set(I32, format!("fptosi double {value} to i32"));
+            }
+            7 => {
+                let value = self.quiet(F32, &f);
+                self.set(I32, format!("bitcast float {value} to i32"));
+            }
+            8 => {
+                let value = self.value(format!("bitcast i64 {w} to double"));
+                let value = self.quiet(F64, &value);
+                self.put(F64, &value);
+            }
+            9 => self.set(I32, format!("sext i8 {c} to i32")),
+            10 => self.set(I64, format!("zext i16 {h} to i64")),
+            11 => self.set(I8, format!("trunc i32 {v} to i8")),
+            12 => self.set(I16, format!("trunc i64 {w} to i16")),
+            13 => self.set(I16, format!("sext i8 {c} to i16")),
+            14 => self.set(F32, format!("uitofp i16 {h} to float")),
+            _ => {
+                let flag = self.get(FLAG);
+                let operation = self.one_of(&["zext", "sext"]);
+                self.set(I32, format!("{operation} i1 {flag} to i32"));
+            }
+        }
+    }
+
+    fn flag(&mut self) {
+        let of = self.one_of(&[I8, I16, I32, I64, F32, F64, FLAG]);
+        let name = TYPES[of].0;
+        let (left, right) = (self.get(of), self.get(of));
+        let code = match of {
+            F32 | F64 => {
+                let predicate = self.one_of(&["oeq", "one", "olt", "oge", "ugt", "ule", "uno", "ord", "une"]);
+                format!("fcmp {predicate} {name} {left}, {right}")
+            }
+            FLAG => {
+                let operation = self.one_of(&["and", "or", "xor"]);
+                format!("{operation} i1 {left}, {right}")
+            }
+            _ => {
+                let predicate = self.one_of(&["eq", "ne", "ult", "ule", "ugt", "uge", "slt", "sle", "sgt", "sge"]);
+                format!("icmp {predicate} {name} {left}, {right}")
+            }
+        };
+        self.set(FLAG, code);
+    }
+
+    fn selection(&mut self) {
+        let of = self.one_of(&[I8, I16, I32, I64, F32, F64]);
+        let name = TYPES[of].0;
+        let (flag, yes, no) = (self.get(FLAG), self.get(of), self.get(of));
+        self.set(of, format!("select i1 {flag}, {name} {yes}, {name} {no}"));
+    }
+
+    /// Two results as one value.
+    fn pair(&mut self) {
+        match self.below(2) {
+            0 => {
+                let (left, right) = (self.get(I32), self.get(I32));
+                let operation = self.one_of(&["uadd", "ssub", "smul"]);
+                let name = format!("{operation}.with.overflow.i32");
+                let pair = self.call("{i32, i1}", &name, &[("i32", &left), ("i32", &right)]);
+                self.put(PAIR, &pair);
+            }
+            _ => {
+                let pair = self.get(PAIR);
+                self.set(I32, format!("extractvalue {{i32, i1}} {pair}, 0"));
+                self.set(FLAG, format!("extractvalue {{i32, i1}} {pair}, 1"));
+            }
+        }
+    }
+
+    fn division(&mut self) {
+        let of = self.one_of(&[I8, I16, I32, I64]);
+        let name = TYPES[of].0;
+        let operation = self.one_of(&["udiv", "sdiv", "urem", "srem"]);
+        let (left, right) = (self.get(of), self.get(of));
+        let low = self.value(format!("and {name} {right}, 63"));
+        let divisor = self.value(format!("or {name} {low}, 1"));
+        self.set(of, format!("{operation} {name} {left}, {divisor}"));
+    }
+
+    fn guarded_division(&mut self) {
+        let of = self.one_of(&[I8, I16, I32, I64]);
+        let name = TYPES[of].0;
+        let (operation, predicate) = self.one_of(&[("udiv", "ne"), ("urem", "ne"), ("sdiv", "sgt"), ("srem", "sgt")]);
+        let (left, right) = (self.get(of), self.get(of));
+        let mut condition = self.value(format!("icmp {predicate} {name} {right}, 0"));
+        if self.below(2) == 0 {
+            let flag = self.get(FLAG);
+            condition = self.value(format!("and i1 {flag}, {condition}"));
+        }
+        self.guarded(&condition, |step| step.set(of, format!("{operation} {name} {left}, {right}")));
+    }
+
+    /// A difference that is no index in items that do not get there.
+    fn guarded_difference(&mut self) {
+        let number = 1 + self.below(9);
+        let condition = self.value(format!("icmp uge i64 %x, {number}"));
+        self.guarded(&condition, |step| {
+            let index = step.value(format!("sub nuw nsw i64 %x, {number}"));
+            let address = step.value(format!("getelementptr inbounds nuw i32, ptr %in, i64 {index}"));
+            step.set(I32, format!("load i32, ptr {address}"));
+            step.set(I64, format!("add nuw nsw i64 {index}, 5"));
+        });
+    }
+}
