@@ -1,7 +1,9 @@
 //! The programs with kernels that stages look at: suites, benchmarks and examples, built once with images for NVIDIA GPUs and for OpenCL.
 //!
 //! Invariant: one build for all stages. Each of them sees the images of its own target, and both come from one compilation of the host's
-//! code. Does not look into programs, and runs none.
+//! code. The conformance suite has images for OpenCL alone. It has more kernels than all others together, and each further target takes
+//! about eleven minutes of two processors. The bundle for GPU machines builds it for GPUs, and runs it there. Does not look into programs,
+//! and runs none.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,10 +23,12 @@ const SPIRV: &str = "spirv";
 
 /// The packages whose programs have kernels.
 const PACKAGES: &[&str] = &["oxisycl", "oxisycl-examples", "oxisycl-kernel-suite"];
-/// Programs of theirs that run on devices: four suites, the benchmarks and the examples. Kernels of the other tests talk with their host, in
-/// ways that no GPU has, and some reach the whole runtime.
-const PROGRAMS: &[&str] =
-    &["--test", "conformance", "--test", "kernels", "--test", "fuzz", "--test", "math", "--benches", "--examples"];
+/// Programs of theirs that run on devices: four suites, the benchmarks and the examples, with the targets that they have images for. Kernels of
+/// the other tests talk with their host, in ways that no GPU has, and some reach the whole runtime.
+const PROGRAMS: [(&[&str], &[&str]); 2] = [
+    (&["--test", "kernels", "--test", "fuzz", "--test", "math", "--benches", "--examples"], &[PTX, SPIRV]),
+    (&["--test", "conformance"], &[SPIRV]),
+];
 
 /// The programs by kind and name, such as `test conformance`. Built by the first stage that asks.
 pub(crate) fn all(workspace: &Workspace) -> Result<&'static BTreeMap<String, PathBuf>> {
@@ -39,13 +43,18 @@ pub(crate) fn named(workspace: &Workspace, kind: &str, name: &str) -> Result<Pat
 }
 
 fn build(workspace: &Workspace) -> Result<BTreeMap<String, PathBuf>> {
-    let mut command = cargo(workspace);
-    command.args(["sycl", "build", "--targets", &format!("{PTX},{SPIRV}")]);
-    command.args(["--message-format", "json-render-diagnostics"]).args(PROGRAMS);
-    command.args(PACKAGES.iter().flat_map(|package| ["-p", package]));
-    command.args(["--features", &examples::features(workspace)?]);
-    let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;
-    Ok(messages.lines().filter_map(|line| executable(&line.parse().ok()?)).collect())
+    let features = examples::features(workspace)?;
+    let mut built = BTreeMap::new();
+    for (programs, targets) in PROGRAMS {
+        let mut command = cargo(workspace);
+        command.args(["sycl", "build", "--targets", &targets.join(",")]);
+        command.args(["--message-format", "json-render-diagnostics"]).args(programs);
+        // The same packages and features each time, so that what they share is built once.
+        command.args(PACKAGES.iter().flat_map(|package| ["-p", package])).args(["--features", &features]);
+        let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;
+        built.extend(messages.lines().filter_map(|line| executable(&line.parse().ok()?)));
+    }
+    Ok(built)
 }
 
 /// The program that one of cargo's messages is about, if it is about one: kind and name, and its file.
