@@ -17,7 +17,7 @@ use crate::options::FloatPolicy;
 use crate::passes::{
     address_spaces, arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks,
     counters, cpu_features, early_exits, early_return, fast_math, float_atomics, float_policy, formatting_depth,
-    frames, group_calls, idle_barriers, int128, late_checks, libcalls, native, native_code, negations, overlap, panics,
+    frames, group_calls, idle_barriers, int128, libcalls, native, native_code, negations, overlap, panics,
     private_atomics, private_memory, recursion, specialization, strip_host_abi, thread_coarsening, unrolling, x86,
 };
 use crate::spmd::item_loops;
@@ -308,11 +308,6 @@ pub(crate) const PASSES: &[Pass] = &[
         .on(&[Nvptx, Amdgcn])
         .when(|_| is_worked_around(&NEGATED_CONDITIONS)),
     Pass::new("counters", Legalize, |unit| counters::compare_lower_halves(&unit.module)).on(&[Nvptx]),
-    Pass::new("late-checks", Legalize, |unit| {
-        let group = unit.kernel.as_ref().map_or([0; 3], |kernel| kernel.group);
-        late_checks::put_checks_last(&unit.module, group, unit.bytes_of_element);
-    })
-    .on(&[Nvptx]),
     Pass::new("panic-outlining", Legalize, |unit| panic_outlining::call_through_others(&unit.module))
         .on(&[SpirV])
         .when(|_| is_worked_around(&PANIC_CALLS)),

@@ -103,12 +103,6 @@ impl<'c> Type<'c> {
         Self::new(unsafe { (ll().LLVMFunctionType)(result.0, raw.as_mut_ptr(), raw.len() as u32, 0) })
     }
 
-    /// A function that takes any arguments.
-    pub(crate) fn variadic(result: Self) -> Self {
-        // SAFETY: a live type; nothing is read of no parameters.
-        Self::new(unsafe { (ll().LLVMFunctionType)(result.0, std::ptr::null_mut(), 0, 1) })
-    }
-
     /// A constant of an integer type.
     pub(crate) fn constant(self, value: u64) -> Value<'c> {
         // SAFETY: a live integer type.

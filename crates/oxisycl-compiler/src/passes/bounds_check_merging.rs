@@ -23,11 +23,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const MOST_MOVED: usize = 32;
 
 /// A block that branches to another one if its condition has the value of the check.
-pub(super) struct Check<'c> {
-    pub(super) block: Block<'c>,
+struct Check<'c> {
+    block: Block<'c>,
     leaves_if: bool,
     leaves_for: Block<'c>,
-    pub(super) goes_on_to: Block<'c>,
+    goes_on_to: Block<'c>,
 }
 
 /// Merges the checks of all functions. The parameters of `kernels` are in memory of their own. A return is no check, since threads that
@@ -41,7 +41,10 @@ pub(crate) fn merge(module: &Module<'_>, kernels: &[Value<'_>]) {
         if kernels.contains(&function) {
             parameters.extend((0..function.parameter_count()).map(|index| function.parameter(index)));
         }
-        let n_predecessors = n_predecessors(&blocks);
+        let mut n_predecessors: FxHashMap<Block<'_>, usize> = FxHashMap::default();
+        for successor in blocks.iter().flat_map(|block| block.successors()) {
+            *n_predecessors.entry(successor).or_default() += 1;
+        }
         let mut seen = FxHashSet::default();
         for block in blocks {
             let checks = row(block, &leaving, &n_predecessors, &parameters);
@@ -52,15 +55,6 @@ pub(crate) fn merge(module: &Module<'_>, kernels: &[Value<'_>]) {
             }
         }
     }
-}
-
-/// How many branches lead to each block.
-pub(super) fn n_predecessors<'c>(blocks: &[Block<'c>]) -> FxHashMap<Block<'c>, usize> {
-    let mut n_predecessors = FxHashMap::default();
-    for successor in blocks.iter().flat_map(|block| block.successors()) {
-        *n_predecessors.entry(successor).or_default() += 1;
-    }
-    n_predecessors
 }
 
 /// The successive checks from the end of a block on.
@@ -90,8 +84,7 @@ fn row<'c>(
     checks
 }
 
-/// The check that ends a block. `leaving` are the blocks that only lead to the end of the work-item.
-pub(super) fn check<'c>(block: Block<'c>, leaving: &FxHashSet<Block<'c>>) -> Option<Check<'c>> {
+fn check<'c>(block: Block<'c>, leaving: &FxHashSet<Block<'c>>) -> Option<Check<'c>> {
     let end = block.end();
     let &[yes, no] = block.successors().as_slice() else { return None };
     if !end.is(Opcode::BRANCH) || leaving.contains(&block) || leaving.contains(&yes) == leaving.contains(&no) {

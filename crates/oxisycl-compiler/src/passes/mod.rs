@@ -25,7 +25,6 @@ pub(crate) mod group_calls;
 mod host_tests;
 pub(crate) mod idle_barriers;
 pub(crate) mod int128;
-pub(crate) mod late_checks;
 pub(crate) mod libcalls;
 pub(crate) mod native;
 pub(crate) mod native_code;
