@@ -1,8 +1,8 @@
 //! The programs with kernels that stages look at: suites, benchmarks and examples, built once with images for NVIDIA GPUs and for OpenCL.
 //!
 //! Invariant: one build for all stages. Each of them sees the images of its own target, and both come from one compilation of the host's
-//! code. The conformance suite has images for OpenCL alone. It has more kernels than all others together, and each further target takes
-//! about eleven minutes of two processors. The bundle for GPU machines builds it for GPUs, and runs it there. Does not look into programs,
+//! code. The conformance suite has images for OpenCL alone. It has more kernels than all others together: each further target takes
+//! about eleven minutes of two slow processors. The bundle for GPU machines builds it for GPUs, and runs it there. Does not look into programs,
 //! and runs none.
 
 use std::collections::BTreeMap;

@@ -278,7 +278,7 @@ mod tests {
         let text = "sm_70: 12 kernels, 5 bytes of code\n  app::sm_70: 9 kernels\nsm_90: 1 kernel, 3 bytes of code\n\
             spirv1.2: 4 kernels, 8 bytes of code\n";
         assert_eq!(n_promised(text), 13);
-        assert_eq!(n_promised("app: no device code: its kernels run on the host device only\n"), 0);
+        assert_eq!(n_promised("app: no device code for sm_70\n"), 0);
     }
 
     #[test]

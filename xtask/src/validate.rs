@@ -26,7 +26,7 @@ struct Stage {
     run: fn(&Workspace) -> Result<Outcome>,
     /// Folders below the target directory that no later stage reads. They go under `CI` where the disk has little room.
     leaves: &'static [&'static str],
-    /// Repeats what fails by itself.
+    /// Runs what fails in it once more itself, so that the stage is not repeated as a whole.
     repeats: bool,
 }
 

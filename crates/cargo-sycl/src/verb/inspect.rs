@@ -51,12 +51,13 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let mut images = images(&options.binary)?;
+    let has_others = !images.is_empty();
     images.retain(|image| options.target.as_ref().is_none_or(|target| is_for(&image.target, target)));
     if let Some(kernel) = &options.kernel {
         select(&mut images, kernel)?;
     }
     if images.is_empty() {
-        println!("{}: no device code: its kernels run on the host device only", options.binary.display());
+        println!("{}: {}", options.binary.display(), no_images(options.target.as_deref().filter(|_| has_others)));
         return Ok(ExitCode::SUCCESS);
     }
     let text = match (options.emit.as_deref(), options.out) {
@@ -102,6 +103,14 @@ fn parse(arguments: Vec<OsString>) -> Result<Option<Options>> {
 
 fn is_for(image: &ImageTarget, target: &str) -> bool {
     image.to_string() == target || (target == ANY_SPIRV && matches!(image, ImageTarget::SpirV { .. }))
+}
+
+/// What is said of a file without images for the target, or without any.
+fn no_images(target: Option<&str>) -> String {
+    match target {
+        Some(target) => format!("no device code for {target}"),
+        None => "no device code: its kernels run on the host device only".to_owned(),
+    }
 }
 
 /// The images in a file; none if it has no section for them.
@@ -405,6 +414,12 @@ pub(super) mod tests {
         };
         assert_eq!((selected("main"), selected("k_1"), selected("Reader")), (Ok(1), Ok(1), Ok(1)));
         assert!(selected("other").unwrap_err().to_string().starts_with("--kernel: "));
+    }
+
+    #[test]
+    fn a_file_with_images_for_other_targets_alone_is_not_called_one_without() {
+        assert_eq!(no_images(Some("sm_70")), "no device code for sm_70");
+        assert_eq!(no_images(None), "no device code: its kernels run on the host device only");
     }
 
     #[test]

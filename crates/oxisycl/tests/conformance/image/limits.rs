@@ -1,7 +1,7 @@
 //! The limits of devices, and devices without images.
 
 use oxisycl::ImageLimits;
-use oxisycl::images::{ImageFormat, R8Uint, R32Float};
+use oxisycl::images::{ImageFormat, PixelFormat, R8Uint, R32Float};
 use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
 use oxisycl::vector::{Float4, Uint4};
@@ -56,23 +56,26 @@ fn limits_follow_from_memory_and_positions() {
     assert!(message.contains("[1073741825]") && message.contains("above 1073741824"), "{message}");
 }
 
+/// Submits a kernel with an accessor to the image, and one with an accessor to the image with a sampler.
+fn kernels_that_read<F: PixelFormat>(queue: &Queue, image: &UnsampledImage<2, F>) -> [oxisycl::Result<Event>; 2] {
+    let smooth = image.sampled(ImageSampler::LINEAR);
+    let read = queue.submit(|cg| {
+        cg.access_image::<Float4, _, _, _>(image, Read);
+        cg.single_task(|_| {})
+    });
+    let sampled = queue.submit(|cg| {
+        cg.access_sampled::<Float4, _, _>(&smooth);
+        cg.single_task(|_| {})
+    });
+    [read, sampled]
+}
+
 fn an_image_larger_than_the_devices_allocations_is_refused() {
     let queue = simulated(SimulatedConfig::new(1).memory(1000));
     let image = UnsampledImage::zeroed(ImageFormat::R8G8B8A8_UNORM, [25, 11]).unwrap().named("large");
-    let smooth = image.sampled(ImageSampler::LINEAR);
     let (since, errors) = counted(|| {
-        let refused = [
-            queue.submit(|cg| {
-                cg.access_image::<Float4, _, _, _>(&image, Read);
-                cg.single_task(|_| {})
-            }),
-            queue.submit(|cg| {
-                cg.access_sampled::<Float4, _, _>(&smooth);
-                cg.single_task(|_| {})
-            }),
-            queue.fill_image(&image, Float4::splat(0.0)),
-        ];
-        refused.map(|refused| refused.unwrap_err())
+        let [read, sampled] = kernels_that_read(&queue, &image);
+        [read, sampled, queue.fill_image(&image, Float4::splat(0.0))].map(Result::unwrap_err)
     });
     assert_eq!((since.kernels, since.fills, since.buffer_allocations), (0, 0, 0));
     for error in errors {
@@ -92,20 +95,7 @@ fn a_device_without_images_refuses_accessors_and_nothing_else() {
     assert!(!queue.device().has(Aspect::Image));
     assert_eq!(queue.device().image_limits(), ImageLimits::default());
     let image = UnsampledImage::from_vec(R32Float, vec![1.0f32; 4], [2, 2]).unwrap();
-    let smooth = image.sampled(ImageSampler::LINEAR);
-    let (since, errors) = counted(|| {
-        let refused = [
-            queue.submit(|cg| {
-                cg.access_image::<Float4, _, _, _>(&image, Read);
-                cg.single_task(|_| {})
-            }),
-            queue.submit(|cg| {
-                cg.access_sampled::<Float4, _, _>(&smooth);
-                cg.single_task(|_| {})
-            }),
-        ];
-        refused.map(|refused| refused.unwrap_err())
-    });
+    let (since, errors) = counted(|| kernels_that_read(&queue, &image).map(Result::unwrap_err));
     assert_eq!((since.kernels, since.bytes_to_device), (0, 0));
     for error in errors {
         assert_eq!(error.code(), ErrorCode::FeatureNotSupported);
