@@ -244,19 +244,37 @@ fn run_row<const D: usize>(
     });
 }
 
+/// Extent, offset and end of a launch. Apart from [`run_rows`], so that its loops are compiled for each number of dimensions, and not for each
+/// kernel.
+#[inline(always)]
+fn bounds<const D: usize>(launch: &LaunchRange) -> [[usize; D]; 3] {
+    let (extent, offset) = (last_axes(launch.extent), last_axes(launch.offset));
+    [extent, offset, core::array::from_fn(|d| offset[d] + extent[d])]
+}
+
+/// The extents of the axes that a launch of `D` dimensions has. Apart for the reason of [`bounds`].
+#[inline(always)]
+pub(crate) fn last_axes<const D: usize>(full: [usize; 3]) -> [usize; D] {
+    core::array::from_fn(|d| full[3 - D + d])
+}
+
+/// The id of the work-item with that row-major number. Apart for the reason of [`bounds`].
+#[inline(always)]
+fn first_id<const D: usize>(extent: [usize; D], offset: [usize; D], linear: usize) -> [usize; D] {
+    let first = host_position(extent, linear);
+    core::array::from_fn(|d| offset[d] + first[d])
+}
+
 /// Runs the work-items `chunk.begin..chunk.end` (row-major, offset not counted) of a launch.
 #[inline(always)]
 fn run_rows<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &LaunchRange, chunk: &HostChunk) {
-    let extent: [usize; D] = core::array::from_fn(|d| launch.extent[3 - D + d]);
-    let offset: [usize; D] = core::array::from_fn(|d| launch.offset[3 - D + d]);
-    let end: [usize; D] = core::array::from_fn(|d| offset[d] + extent[d]);
+    let [extent, offset, end] = bounds(launch);
     let row_length = extent[D - 1];
     let mut left = chunk.end - chunk.begin;
     if left == 0 {
         return;
     }
-    let first = host_position(extent, chunk.begin);
-    let mut id = core::array::from_fn(|d| offset[d] + first[d]);
+    let mut id = first_id(extent, offset, chunk.begin);
     loop {
         let first = id[D - 1];
         let n_items = left.min(offset[D - 1] + row_length - first);
@@ -351,12 +369,10 @@ fn run_on_device<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &DeviceLa
         // With the first one inside the launch as well, which comes before it, so that no test stands between the two.
         // SAFETY: this is device code, of a paired kernel.
         let second = [0, 0, unsafe { builtin::second_position_x() }];
-        if is_in_launch::<D>(launch, &|axis| second[axis]) {
-            let [first, second] = [[0, 0, grid_position(2)], second].map(|position| {
-                let [id, end, offset] = place_in_launch(launch, &|axis| position[axis]);
-                // SAFETY: as below; no other thread has the two positions.
-                unsafe { Item::new(id, end, offset) }
-            });
+        if is_in_launch::<D>(launch, second) {
+            // SAFETY: as below; no other thread has the two positions.
+            let (first, second) =
+                unsafe { (item_in_launch(launch, grid_positions::<D>()), item_in_launch(launch, second)) };
             kernel(first);
             // SAFETY: the first work-item of the position has run.
             unsafe { builtin::next_item() };
@@ -364,10 +380,10 @@ fn run_on_device<const D: usize>(kernel: impl Fn(Item<'_, D>), launch: &DeviceLa
             return;
         }
     }
-    if is_in_launch::<D>(launch, &grid_position) {
-        let [id, end, offset] = place_in_launch(launch, &grid_position);
+    let position = grid_positions::<D>();
+    if is_in_launch::<D>(launch, position) {
         // SAFETY: the backend starts one work-item per grid position and launch, and the item's lifetime is that of this call.
-        kernel(unsafe { Item::new(id, end, offset) });
+        kernel(unsafe { item_in_launch(launch, position) });
         if is_paired() {
             // SAFETY: the end of the entry.
             unsafe { builtin::only_item() };
@@ -389,11 +405,17 @@ pub(crate) fn grid_position(axis: usize) -> u64 {
     }
 }
 
+/// The position along the last `D` axes of the grid; 0 along the others.
+#[inline(always)]
+fn grid_positions<const D: usize>() -> [u64; 3] {
+    core::array::from_fn(|axis| if axis < 3 - D { 0 } else { grid_position(axis) })
+}
+
 /// Whether there is a work-item at that position of the grid. A grid consists of whole groups, so positions and not ids are compared:
 /// ids beyond a launch with a large offset are no numbers.
 #[inline(always)]
-pub(crate) fn is_in_launch<const D: usize>(launch: &DeviceLaunch, position: &impl Fn(usize) -> u64) -> bool {
-    (3 - D..3).all(|axis| position(axis) < u64::from(launch.count[axis]))
+pub(crate) fn is_in_launch<const D: usize>(launch: &DeviceLaunch, position: [u64; 3]) -> bool {
+    (3 - D..3).all(|axis| position[axis] < u64::from(launch.count[axis]))
 }
 
 /// Id, end and offset of the work-item at that position of the grid, which [is there](is_in_launch).
@@ -402,20 +424,28 @@ pub(crate) fn is_in_launch<const D: usize>(launch: &DeviceLaunch, position: &imp
 /// would make every kernel one that can panic. It would also become a comparison of positions, which are compared with nothing but the
 /// launch's size ([`is_in_launch`]).
 #[inline(always)]
-pub(crate) fn place_in_launch<const D: usize>(
-    launch: &DeviceLaunch,
-    position: &impl Fn(usize) -> u64,
-) -> [[usize; D]; 3] {
+pub(crate) fn place_in_launch<const D: usize>(launch: &DeviceLaunch, position: [u64; 3]) -> [[usize; D]; 3] {
     let mut id = [0; D];
     let mut end = [0; D];
     let mut offset = [0; D];
     for d in 0..D {
         let axis = 3 - D + d;
-        id[d] = launch.begin[axis].wrapping_add(position(axis)) as usize;
+        id[d] = launch.begin[axis].wrapping_add(position[axis]) as usize;
         offset[d] = launch.offset[axis] as usize;
         end[d] = launch.end[axis] as usize;
     }
     [id, end, offset]
+}
+
+/// The work-item at that position of the grid, which [is there](is_in_launch).
+///
+/// # Safety
+/// No other item has the position, and its lifetime is that of the work-item's call.
+#[inline(always)]
+unsafe fn item_in_launch<'wi, const D: usize>(launch: &DeviceLaunch, position: [u64; 3]) -> Item<'wi, D> {
+    let [id, end, offset] = place_in_launch(launch, position);
+    // SAFETY: by the contract of this function.
+    unsafe { Item::new(id, end, offset) }
 }
 
 /// The host entry of a single task.

@@ -39,9 +39,14 @@ const CHOICE: &str = "oxisycl.choice";
 /// `LLVMAtomicOrderingNotAtomic`
 const NOT_ATOMIC: i32 = 0;
 
-/// Adds the names of statics that cache answers. To be called before [`answer_no`], which removes the queries.
+/// Adds the names of statics that cache answers. To be called before [`answer_no`], which removes the queries. The device library asks in
+/// native code alone: its caches go with that code, and need not be judged by all that the program's crates do.
 pub(crate) fn caches(module: &Module<'_>, names: &mut BTreeSet<String>) {
-    querying_functions(module, &mut |query| names.extend(variables(query)));
+    querying_functions(module, &mut |query| {
+        if origin::of(query.name()) != Origin::Device {
+            names.extend(variables(query));
+        }
+    });
 }
 
 /// The functions that query CPU features, including those of the standard library. `found` is called for all others.
@@ -272,6 +277,18 @@ mod tests {
         // It calls a function that asks, and keeps something of its own beside it.
         let code = compiled(&program("_ZN3app5other17h0123456789abcdefE", "%b"));
         assert!(code.contains("CACHE") && code.contains("load atomic i8"), "{code}");
+    }
+
+    #[test]
+    fn caches_of_the_device_library_need_not_be_judged() {
+        for (crate_name, expected) in [("3app", 1), ("14oxisycl_device", 0)] {
+            let context = context();
+            let text =
+                program("_ZN3app4init17h0123456789abcdefE", "%b").replace("_ZN3app", &format!("_ZN{crate_name}"));
+            let mut names = BTreeSet::new();
+            caches(&module(&context, &text), &mut names);
+            assert_eq!(names.len(), expected, "{crate_name}");
+        }
     }
 
     #[test]

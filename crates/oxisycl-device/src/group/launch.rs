@@ -4,13 +4,13 @@ use core::any::TypeId;
 use core::marker::PhantomData;
 use core::mem::offset_of;
 
-use oxisycl_types::{ArgumentPart, ArgumentType, GroupSize, HostChunk, HostEntry, LaunchRange};
+use oxisycl_types::{ArgumentPart, ArgumentType, DeviceLaunch, GroupSize, HostChunk, HostEntry, LaunchRange};
 
 use super::memory::GroupArguments;
 use super::scope::{Group, size_of_group};
 use super::shape::Shape;
 use crate::argument::{Bound, DeviceForm, values};
-use crate::kernel::{DescribeKernel, device_launch, host_position, leave_id};
+use crate::kernel::{DescribeKernel, device_launch, host_position, last_axes, leave_id};
 use crate::{Range, builtin};
 
 /// A kernel over groups as a named type, launched with `launch_work_group`.
@@ -264,6 +264,24 @@ unsafe fn run_groups<'cg, S: Shape<D>, A: GroupArguments, const D: usize>(
     }
 }
 
+/// The id of the calling work-item's group, and the number of groups. For device code.
+#[inline(always)]
+fn group_in_launch<const D: usize>(launch: &DeviceLaunch) -> ([usize; D], [usize; D]) {
+    let id = core::array::from_fn(|d| {
+        let axis = 3 - D + d;
+        // SAFETY: callers are compiled for a device.
+        let position = unsafe {
+            match axis {
+                0 => builtin::group_position_z(),
+                1 => builtin::group_position_y(),
+                _ => builtin::group_position_x(),
+            }
+        };
+        launch.offset[axis].wrapping_add(position) as usize
+    });
+    (id, core::array::from_fn(|d| launch.end[3 - D + d] as usize))
+}
+
 /// The group of the calling work-item of a device, and its local memory.
 ///
 /// # Safety
@@ -276,19 +294,7 @@ pub(super) unsafe fn device_group<'wg, 'cg: 'wg, S: Shape<D>, A: GroupArguments,
 ) -> (Group<'wg, 'cg, D, S>, *mut u8) {
     // SAFETY: the compiled kernel passes its launch.
     let launch = unsafe { device_launch(launch) };
-    let id = core::array::from_fn(|d| {
-        let axis = 3 - D + d;
-        // SAFETY: device code.
-        let position = unsafe {
-            match axis {
-                0 => builtin::group_position_z(),
-                1 => builtin::group_position_y(),
-                _ => builtin::group_position_x(),
-            }
-        };
-        launch.offset[axis].wrapping_add(position) as usize
-    });
-    let groups = core::array::from_fn(|d| launch.end[3 - D + d] as usize);
+    let (id, groups) = group_in_launch(launch);
     // The launch was refused if it cannot be counted.
     let local_bytes = arguments.local_bytes().unwrap_or(0);
     let memory = match local_bytes {
@@ -311,11 +317,11 @@ pub(super) unsafe fn each_group<'wg, 'cg: 'wg, S: Shape<D>, const D: usize>(
     chunk: &HostChunk,
     run: impl Fn(Group<'wg, 'cg, D, S>),
 ) {
-    let groups: [usize; D] = core::array::from_fn(|d| launch.extent[3 - D + d]);
+    let groups: [usize; D] = last_axes(launch.extent);
     let mut id = host_position(groups, chunk.begin);
     for _ in chunk.begin..chunk.end {
         // For a panic at group scope, which has no work-item of its own.
-        leave_id::<D>(chunk, core::array::from_fn(|d| id[d].wrapping_mul(shape.extent()[d])));
+        leave_id(chunk, first_item(id, shape.extent()));
         // SAFETY: by the contract of this function.
         run(unsafe { Group::new(id, groups, shape, 0, chunk) });
         for d in (0..D).rev() {
@@ -326,4 +332,10 @@ pub(super) unsafe fn each_group<'wg, 'cg: 'wg, S: Shape<D>, const D: usize>(
             id[d] = 0;
         }
     }
+}
+
+/// The id of the first work-item of a group.
+#[inline(always)]
+fn first_item<const D: usize>(group: [usize; D], extent: [usize; D]) -> [usize; D] {
+    core::array::from_fn(|d| group[d].wrapping_mul(extent[d]))
 }

@@ -8,7 +8,7 @@ use oxisycl_types::{HostChunk, Id, Range};
 use super::phase::PhaseArguments;
 use super::shape::Shape;
 use crate::item::{Brand, NotSend};
-use crate::kernel::{OnUnwind, leave_id};
+use crate::kernel::{OnUnwind, last_axes, leave_id};
 use crate::{InItem, Inside, Item, builtin};
 
 /// One work-group of a kernel over groups (SYCL 2020 section 4.9.1.7, in the form of section 4.9.4.2.3).
@@ -405,8 +405,7 @@ pub(super) fn for_positions<const D: usize>(extent: [usize; D], f: impl Fn([usiz
     for z in 0..planes {
         for y in 0..rows {
             builtin::each_item(row, |x| {
-                let full = [z, y, x];
-                f(core::array::from_fn(|d| full[3 - D + d]), (z * rows + y) * row + x);
+                f(last_axes([z, y, x]), (z * rows + y) * row + x);
             });
         }
     }

@@ -161,8 +161,7 @@ fn items_print_their_id_and_range() {
 }
 
 fn item_at<const D: usize>(launch: &DeviceLaunch, positions: [u64; 3]) -> Option<[[usize; D]; 3]> {
-    let position = |axis: usize| positions[axis];
-    is_in_launch::<D>(launch, &position).then(|| place_in_launch(launch, &position))
+    is_in_launch::<D>(launch, positions).then(|| place_in_launch(launch, positions))
 }
 
 #[test]

@@ -15,7 +15,7 @@ use oxisycl_image::{Form, KernelDescriptor};
 use oxisycl_types::{LaunchRange, NdRange, Range};
 
 use super::Handler;
-use super::kernel::describe;
+use super::kernel::{describe, no_groups};
 use crate::Result;
 
 impl<'cg> Handler<'cg> {
@@ -66,7 +66,7 @@ impl<'cg> Handler<'cg> {
         let launch = LaunchRange { dimensions: D as u8, extent: range.embed(), offset: [0; 3] };
         self.command("a kernel", |handler| {
             let arguments = handler.take_apart(arguments, &descriptor)?;
-            handler.push_kernel(&descriptor, Captures::of(&Bound { kernel, arguments }), &launch, |_| Ok(None))
+            handler.push_kernel(&descriptor, Captures::of(&Bound { kernel, arguments }), &launch, &mut no_groups)
         })
     }
 
@@ -108,7 +108,7 @@ impl<'cg> Handler<'cg> {
         self.command("a kernel", |handler| {
             let arguments = handler.take_apart(arguments, &descriptor)?;
             let captures = Bound { kernel, arguments };
-            handler.push_kernel(&descriptor, Captures::of(&captures), &LaunchRange::SINGLE, |_| Ok(None))
+            handler.push_kernel(&descriptor, Captures::of(&captures), &LaunchRange::SINGLE, &mut no_groups)
         })
     }
 

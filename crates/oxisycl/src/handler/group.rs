@@ -124,8 +124,17 @@ impl<'cg> Handler<'cg> {
         let (local_bytes, host_bytes) = (memory.local_bytes(), memory.host_bytes(items));
         let is_fixed = F::Shape::FIXED[0] != 0;
         let wished = Wished { global: global.map(|global| global.embed()), local, is_fixed, local_bytes, host_bytes };
-        let group = |device: &Device| wished.check(device, descriptor, &launch).map(Some);
-        self.push_kernel(descriptor, Captures::of(&captured), &launch, group)
+        self.push_wished(descriptor, Captures::of(&captured), &launch, &wished)
+    }
+
+    fn push_wished(
+        &mut self,
+        descriptor: &KernelDescriptor,
+        captures: Captures<'_>,
+        launch: &LaunchRange,
+        wished: &Wished,
+    ) -> Result {
+        self.push_kernel(descriptor, captures, launch, &mut |device| wished.check(device, descriptor, launch).map(Some))
     }
 
     /// Runs a kernel that is a named type once for each work-group.

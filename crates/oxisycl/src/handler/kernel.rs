@@ -60,7 +60,7 @@ impl<'cg> Handler<'cg> {
         let launch = LaunchRange { dimensions: D as u8, extent: range.embed(), offset: offset.embed() };
         let form = RangeForm::<K, D>(PhantomData);
         let descriptor = describe(&form, Form::Range(D as u8), self.name, Location::caller());
-        self.kernel(&descriptor, Captures::of(&kernel), &launch, |_| Ok(None))
+        self.kernel(&descriptor, Captures::of(&kernel), &launch, &mut no_groups)
     }
 
     /// Runs a kernel that is a named type once for each id of `range`.
@@ -127,7 +127,7 @@ impl<'cg> Handler<'cg> {
     {
         let form = SingleForm::<K>(PhantomData);
         let descriptor = describe(&form, Form::Single, self.name, Location::caller());
-        self.kernel(&descriptor, Captures::of(&kernel), &LaunchRange::SINGLE, |_| Ok(None))
+        self.kernel(&descriptor, Captures::of(&kernel), &LaunchRange::SINGLE, &mut no_groups)
     }
 
     /// Runs a single task that is a named type.
@@ -142,24 +142,24 @@ impl<'cg> Handler<'cg> {
         self.single_task(single_closure(kernel))
     }
 
-    /// The non-generic rest of a launch. `group` checks its work-groups, if it has them.
+    /// The rest of a launch.
     pub(super) fn kernel(
         &mut self,
         descriptor: &KernelDescriptor,
         captures: Captures<'_>,
         range: &LaunchRange,
-        group: impl FnOnce(&Device) -> Result<Option<GroupSize>>,
+        group: GroupCheck<'_>,
     ) -> Result {
         self.command("a kernel", |handler| handler.push_kernel(descriptor, captures, range, group))
     }
 
-    /// Adds a launch to the group's command.
+    /// Adds a launch to the group's command. Not generic: a copy for each kernel was a third of what programs were compiled from.
     pub(super) fn push_kernel(
         &mut self,
         descriptor: &KernelDescriptor,
         captures: Captures<'_>,
         range: &LaunchRange,
-        group: impl FnOnce(&Device) -> Result<Option<GroupSize>>,
+        group: GroupCheck<'_>,
     ) -> Result {
         let device = self.queue.device();
         let fits = Range(range.extent).checked_size().is_some_and(|size| isize::try_from(size).is_ok())
@@ -235,6 +235,15 @@ impl<'cg> Handler<'cg> {
         self.group.commands.push(command);
         Ok(())
     }
+}
+
+/// Checks the work-groups of a launch on a device, and gives their size; `None` if it states none.
+pub(super) type GroupCheck<'a> = &'a mut dyn FnMut(&Device) -> Result<Option<GroupSize>>;
+
+/// The check of a launch without work-groups of its own.
+#[expect(clippy::unnecessary_wraps, reason = "it is one of several checks")]
+pub(super) fn no_groups(_: &Device) -> Result<Option<GroupSize>> {
+    Ok(None)
 }
 
 /// Holds a launch against the limits of its code. Adds the local memory to its groups that the code needs.
