@@ -64,8 +64,9 @@ impl<'c> Value<'c> {
         Self::new(unsafe { (ll().LLVMGetNextInstruction)(self.raw()) })
     }
 
-    /// Deletes an instruction. Its handles must not be used afterwards.
+    /// Deletes an instruction that nothing uses: LLVM would go on with uses of freed memory. Its handles must not be used afterwards.
     pub(crate) fn erase(self) {
+        debug_assert!(!self.is_used(), "an instruction is deleted that others use: {}", self.print());
         let raw = self.raw();
         deleted::note(raw);
         unsafe { (ll().LLVMInstructionEraseFromParent)(raw) }

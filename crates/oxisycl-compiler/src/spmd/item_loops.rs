@@ -168,6 +168,10 @@ fn take_apart<'c>(
     let new = builder.call(steps, &[captures, count]);
     new.place_as(call);
     builder.ret_void();
+    // That of a call that may unwind, for blocks that are not reached any more.
+    if end.is_used() {
+        end.replace_all_uses_with(end.value_type().poison());
+    }
     end.erase();
     Module::run_on(instance, "simplifycfg", None, &TUNING)?;
     // Visible, so that LLVM changes none of its parameters.

@@ -114,6 +114,29 @@ fn a_loop_takes_as_many_items_at_once_as_there_are_lanes() {
     assert!(text.contains("fadd <4 x float>") && !text.contains("<8 x float>"), "{text}");
 }
 
+/// The code before the loop may end in a call that may unwind, whose value the loop uses. Once the heap of this compiler was damaged by that.
+#[test]
+fn a_range_may_be_made_by_a_call_that_may_unwind() {
+    let text = LOOP.replace("CODE", "").replace("DROP", "").replace(
+        "store i64 %count, ptr %end
+  br label %head
+head:",
+        "store i64 %count, ptr %end
+  %first = invoke i64 @next(ptr %range) to label %begun unwind label %outer
+outer:
+  %early = landingpad { ptr, i32 } cleanup
+  resume { ptr, i32 } %early
+begun:
+  store i64 %first, ptr %range
+  br label %head
+head:",
+    );
+    assert!(text.contains("invoke i64"));
+    let (text, options) = compile_text(&text, 8, Form::Range(1));
+    assert!(text.contains("fadd <8 x float>"), "{text}");
+    assert!(options.ends_with("its work-items run in vectors of 8 lanes"), "{options}");
+}
+
 #[test]
 fn a_loop_that_stays_scalar_has_the_code_that_it_has_without_lanes() {
     let atomic = "%old = atomicrmw add ptr null, i32 1 monotonic";
