@@ -7,8 +7,9 @@ use lexopt::Parser;
 use lexopt::prelude::*;
 
 use crate::counts::Counts;
+use crate::device_programs;
 use crate::outcome::{Failure, Outcome, Result};
-use crate::process::{Captured, cargo, run_captured};
+use crate::process::{Captured, cargo, command, run_captured};
 use crate::workspace::{Package, Workspace};
 
 /// The package and the test target of the suite.
@@ -25,17 +26,25 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
 
 /// The whole suite on the host device.
 pub(crate) fn host(workspace: &Workspace) -> Result<Outcome> {
-    run_on(workspace, "host", &[])
+    run_built(workspace, "host")
 }
 
 /// The whole suite on simulated devices.
 pub(crate) fn simulated(workspace: &Workspace) -> Result<Outcome> {
-    run_on(workspace, "simulated", &[])
+    run_built(workspace, "simulated")
 }
 
 /// The whole suite on simulated devices of which one is of another platform than the rest, as a GPU is.
 pub(crate) fn apart(workspace: &Workspace) -> Result<Outcome> {
-    run_on(workspace, "apart", &[])
+    run_built(workspace, "apart")
+}
+
+/// Runs the suite that was built with its device code, in the package's folder, as cargo runs tests.
+fn run_built(workspace: &Workspace, device: &str) -> Result<Outcome> {
+    let program = device_programs::named(workspace, "test", TEST)?;
+    let mut command = command(workspace, &program.into_os_string());
+    command.current_dir(&workspace.require(PACKAGE)?.directory).args(["--device", device]);
+    check(&run_captured(&mut command)?)
 }
 
 fn run_on(workspace: &Workspace, device: &str, rest: &[String]) -> Result<Outcome> {

@@ -1,9 +1,9 @@
 //! The programs with kernels that stages look at: suites, benchmarks and examples, built once with images for NVIDIA GPUs and for OpenCL.
 //!
 //! Invariant: one build for all stages. Each of them sees the images of its own target, and both come from one compilation of the host's
-//! code. The conformance suite has images for OpenCL alone. It has more kernels than all others together: each further target takes
-//! about eleven minutes of two slow processors. The bundle for GPU machines builds it for GPUs, and runs it there. Does not look into programs,
-//! and runs none.
+//! code. Suites run on the host from the same build. Two of them have images for OpenCL alone: the conformance suite, which has more kernels
+//! than all others together, and the accuracy of mathematics. Each further target takes minutes of two slow processors. The bundle for GPU
+//! machines builds them for GPUs, and runs them there. Does not look into programs, and runs none.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,9 +26,13 @@ const PACKAGES: &[&str] = &["oxisycl", "oxisycl-examples", "oxisycl-kernel-suite
 /// Programs of theirs that run on devices: four suites, the benchmarks and the examples, with the targets that they have images for. Kernels of
 /// the other tests talk with their host, in ways that no GPU has, and some reach the whole runtime.
 const PROGRAMS: [(&[&str], &[&str]); 2] = [
-    (&["--test", "kernels", "--test", "fuzz", "--test", "math", "--benches", "--examples"], &[PTX, SPIRV]),
-    (&["--test", "conformance"], &[SPIRV]),
+    (&["--test", "kernels", "--test", "fuzz", "--benches", "--examples"], &[PTX, SPIRV]),
+    (&["--test", "conformance", "--test", "math"], &[SPIRV]),
 ];
+
+/// Tests with their own `main` that are programs of this kind, with their packages. Plain `cargo test` builds none of them.
+pub(crate) const BARE_TESTS: [(&str, &str); 3] =
+    [("oxisycl", "conformance"), ("oxisycl-kernel-suite", "kernels"), ("oxisycl-kernel-suite", "fuzz")];
 
 /// The programs by kind and name, such as `test conformance`. Built by the first stage that asks.
 pub(crate) fn all(workspace: &Workspace) -> Result<&'static BTreeMap<String, PathBuf>> {

@@ -1,6 +1,7 @@
 //! Lock files, formatting, lints, and the lints again for every feature of the facade alone, for none of them and for all.
 
 use crate::crates;
+use crate::device_programs;
 use crate::examples;
 use crate::outcome::{Outcome, Result};
 use crate::process::{cargo, run};
@@ -31,6 +32,11 @@ pub(crate) fn fmt(workspace: &Workspace) -> Result<Outcome> {
 pub(crate) fn clippy(workspace: &Workspace) -> Result<Outcome> {
     let mut command = cargo(workspace);
     command.args(["clippy", "--workspace", "--all-targets", "--features", &examples::features(workspace)?]);
+    run(command.args(["--", "-D", "warnings"]))?;
+    // They are not among all targets, since they run with the device code that another stage builds.
+    let mut command = cargo(workspace);
+    command.args(["clippy", "--workspace", "--features", &examples::features(workspace)?]);
+    command.args(device_programs::BARE_TESTS.iter().flat_map(|(_, test)| ["--test", test]));
     run(command.args(["--", "-D", "warnings"]))?;
     Ok(Outcome::passed())
 }

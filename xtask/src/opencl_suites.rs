@@ -153,6 +153,24 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     Ok(Outcome::Passed(notes.join(", ")))
 }
 
+/// The suites with a `main` of their own on the host, from the same build, except the conformance suite, which has stages of its own.
+pub(crate) fn on_host(workspace: &Workspace) -> Result<Outcome> {
+    let mut notes = Vec::new();
+    for (package, test) in device_programs::BARE_TESTS.into_iter().filter(|(_, test)| *test != conformance::TEST) {
+        let program = device_programs::named(workspace, "test", test)?;
+        let mut command = command(workspace, &program.into_os_string());
+        command.current_dir(&workspace.require(package)?.directory).args(["--device", "host"]);
+        let captured = process::run_within(&mut command, LIMIT)?;
+        process::show(&captured);
+        conformance::check(&captured)?;
+        let fewest = SUITES.iter().find(|suite| suite.test == test).map_or(1, |suite| suite.fewest);
+        let n_tests = count_on(&captured, "host");
+        enough("tests", n_tests, fewest)?;
+        notes.push(format!("{test} {n_tests}"));
+    }
+    Ok(Outcome::Passed(notes.join(", ")))
+}
+
 /// One suite: its modules, then itself.
 fn check(workspace: &Workspace, suite: &Suite, program: &Path) -> Result<String> {
     let n_modules = validate(workspace, suite.test, program)?;
@@ -281,8 +299,13 @@ fn in_parallel<T: Sync>(all: &[T], check: impl Fn(&T) -> Result<(), String> + Sy
 /// Tests of a suite that prints a line for each and closes with their number.
 fn count(captured: &Captured) -> Result<usize> {
     conformance::check(captured)?;
-    let on_device = captured.stdout.lines().filter(|line| line.starts_with("test opencl") && line.ends_with(" ... ok"));
-    Ok(on_device.count())
+    Ok(count_on(captured, "opencl"))
+}
+
+/// Tests that passed on a kind of device.
+fn count_on(captured: &Captured, device: &str) -> usize {
+    let test = format!("test {device}");
+    captured.stdout.lines().filter(|line| line.starts_with(&test) && line.ends_with(" ... ok")).count()
 }
 
 /// Tests of a program with Rust's test harness.

@@ -2,11 +2,11 @@
 //!
 //! Invariant: a run counts only if about as many tests ran as the sources hold; a run of no tests is a failure.
 //! Tests with their own `main` know only at run time whether they apply to this machine. The test runner would count skipped ones as
-//! passed. So they run one by one, and the tests that they ignored are counted. The conformance suite among them has stages of its own; see
-//! [`conformance`]. Tests that Rust's harness ignores need a driver or a tool, and run where all of those are.
+//! passed. So they run one by one, and the tests that they ignored are counted. Those with kernels for devices have stages of their own; see
+//! [`device_programs`]. Tests that Rust's harness ignores need a driver or a tool, and run where all of those are.
 
-use crate::conformance;
 use crate::counts::{Counts, flaky_tests};
+use crate::device_programs;
 use crate::examples;
 use crate::opencl;
 use crate::outcome::{Failure, Outcome, Result};
@@ -28,12 +28,13 @@ struct BareTest {
 
 /// All tests of the workspace in the development profile, but the documentation tests.
 pub(crate) fn tests(workspace: &Workspace) -> Result<Outcome> {
-    let bare = bare_tests(workspace)?;
+    let mut bare = bare_tests(workspace)?;
+    bare.retain(|test| !test.has_stages());
     let fewest = (test_functions(&workspace.files(&["rs"])?) * SHARE / 100).max(1);
     let mut flaky = Vec::new();
     let counts = if succeeds(cargo(workspace).args(["nextest", "--version"])) {
         let mut counts = with_nextest(workspace, &bare, fewest, &mut flaky)?;
-        for test in bare.iter().filter(|test| !test.is_conformance()) {
+        for test in &bare {
             let own = test.run(workspace)?;
             counts.passed += own.passed;
             counts.ignored += own.ignored;
@@ -178,8 +179,9 @@ impl BareTest {
         Ok(counts)
     }
 
-    fn is_conformance(&self) -> bool {
-        (self.package.as_str(), self.name.as_str()) == (conformance::PACKAGE, conformance::TEST)
+    /// Whether other stages run it.
+    fn has_stages(&self) -> bool {
+        device_programs::BARE_TESTS.contains(&(self.package.as_str(), self.name.as_str()))
     }
 }
 
@@ -192,7 +194,7 @@ mod tests {
         let test = |name: &str| BareTest { package: "oxisycl".to_owned(), name: name.to_owned() };
         assert_eq!(filter(&[test("conformance")]), "not (binary_id(=oxisycl::conformance))");
         assert_eq!(filter(&[test("a"), test("b")]), "not (binary_id(=oxisycl::a) | binary_id(=oxisycl::b))");
-        assert!(test("conformance").is_conformance() && !test("a").is_conformance());
+        assert!(test("conformance").has_stages() && !test("a").has_stages());
     }
 
     #[test]

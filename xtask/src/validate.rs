@@ -60,6 +60,7 @@ const STAGES: &[Stage] = &[
     stage("conformance-host", conformance::host),
     stage("conformance-simulated", conformance::simulated),
     stage("conformance-apart", conformance::apart),
+    stage("suites-host", opencl_suites::on_host),
     stage("opencl", opencl_suites::run),
     stage("crates", crates::few),
     stage("examples", examples::run),

@@ -4,7 +4,9 @@ use oxisycl::prelude::*;
 use oxisycl::simulated::{Operation, SimulatedConfig, Simulator};
 
 use crate::harness::{Env, queue_on, tests};
-use crate::support::{code, counted, iota, read_on, touch, update, update_range, write_positions};
+use crate::support::{
+    code, counted, doubled, iota, negated, plus_one, read_on, touch, update, update_range, write_positions,
+};
 
 tests![
     a_buffer_serves_three_devices_in_turn,
@@ -49,7 +51,7 @@ fn data_goes_back_and_forth_unharmed(env: &Env) {
     let queues = queues(env);
     let buffer = Buffer::from_vec(iota(1000)).unwrap();
     for round in 0..60 {
-        update(&queues[round % 3], &buffer, |x| x + 1);
+        update(&queues[round % 3], &buffer, plus_one);
     }
     assert_eq!(buffer.to_vec().unwrap(), (60..1060).collect::<Vec<_>>());
 }
@@ -138,7 +140,7 @@ fn devices_work_at_the_same_time(env: &Env) {
         .iter()
         .map(|queue| {
             let buffer = Buffer::from_vec(iota(8)).unwrap();
-            update(queue, &buffer, |x| x + 1);
+            update(queue, &buffer, plus_one);
             let meeting = meeting.clone();
             let task = queue.submit(|cg| {
                 let data = cg.access_host(&buffer, Read);
@@ -160,8 +162,8 @@ fn devices_of_different_platforms_share_a_buffer(env: &Env) {
     for round in 0..4 {
         for device in &devices {
             let queue = queue_on(device);
-            update(&queue, &buffer, |x| x + 1);
-            update_range(&queue, &buffer, 8 * round, 8, |x| x * 2);
+            update(&queue, &buffer, plus_one);
+            update_range(&queue, &buffer, 8 * round, 8, doubled);
         }
     }
     let expected = (0..32).map(|i: i32| {
@@ -197,7 +199,7 @@ fn devices_without_peer_copies_go_over_the_host() {
     assert_eq!((since.bytes_to_host, since.bytes_to_device), (400, 400));
     assert_eq!(read_on(&second, &buffer), iota(100));
     for round in 0..10 {
-        update(if round % 2 == 0 { &first } else { &second }, &buffer, |x| x + 1);
+        update(if round % 2 == 0 { &first } else { &second }, &buffer, plus_one);
     }
     assert_eq!(buffer.to_vec().unwrap(), (10..110).collect::<Vec<_>>());
 }
@@ -216,7 +218,7 @@ fn a_detour_moves_only_what_is_outdated() {
     let buffer = BufferOptions::new().page_size(10).uninit::<i32>(100).unwrap();
     write_positions(&first, &buffer, 0);
     touch(&second, &buffer);
-    update_range(&first, &buffer, 30, 20, |x| -x).wait().unwrap();
+    update_range(&first, &buffer, 30, 20, negated).wait().unwrap();
     let (since, ()) = counted(|| touch(&second, &buffer).wait().unwrap());
     assert_eq!((since.bytes_to_host, since.bytes_to_device, since.transfers()), (80, 80, 2));
     let expected = (0..100).map(|i| if (30..50).contains(&i) { -i } else { i }).collect::<Vec<_>>();
@@ -244,14 +246,14 @@ fn a_failed_transfer_fails_the_command_and_keeps_the_source() {
     let buffer = Buffer::<i32, 1>::uninit(100).unwrap();
     write_positions(&first, &buffer, 0).wait().unwrap();
     simulator.control().fail_next(1, Operation::Copy, 1);
-    let failed = update(&second, &buffer, |x| x + 1);
+    let failed = update(&second, &buffer, plus_one);
     let error = failed.wait().unwrap_err();
     assert_eq!(error.code(), ErrorCode::Runtime);
     assert!(format!("{error:?}").contains("injected fault"), "{error:?}");
     // The command did not run, so what it was to write is as it was, and only where it was.
     assert!(buffer.is_current_on(first.device()) && !buffer.is_current_on(second.device()));
     assert_eq!(buffer.to_vec().unwrap(), iota(100));
-    let (since, ()) = counted(|| update(&second, &buffer, |x| x + 1).wait().unwrap());
+    let (since, ()) = counted(|| update(&second, &buffer, plus_one).wait().unwrap());
     assert_eq!(since.transfers(), 1);
     assert_eq!(buffer.to_vec().unwrap(), (1..101).collect::<Vec<_>>());
     write_positions(&first, &buffer, 5).wait().unwrap();
@@ -266,11 +268,11 @@ fn a_failed_launch_leaves_the_other_devices_alone() {
     let (simulator, first, second) = pair(SimulatedConfig::new(2));
     let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(100)).unwrap());
     simulator.control().fail_next(0, Operation::Launch, 1);
-    let failed = update(&first, &a, |x| x + 1);
-    let fine = update(&second, &b, |x| x + 1);
+    let failed = update(&first, &a, plus_one);
+    let fine = update(&second, &b, plus_one);
     assert_eq!(code(failed.wait()), ErrorCode::Runtime);
     fine.wait().unwrap();
-    update(&first, &b, |x| x + 1);
+    update(&first, &b, plus_one);
     assert_eq!(b.to_vec().unwrap(), (2..102).collect::<Vec<_>>());
     assert!(a.to_vec().is_err());
     write_positions(&second, &a, 0);
@@ -288,7 +290,7 @@ fn a_failed_allocation_leaves_the_data_where_it_is() {
     });
     assert_eq!(code(result), ErrorCode::MemoryAllocation);
     assert_eq!(read_on(&first, &buffer), iota(100));
-    update(&second, &buffer, |x| x + 1);
+    update(&second, &buffer, plus_one);
     assert_eq!(buffer.to_vec().unwrap(), (1..101).collect::<Vec<_>>());
 }
 

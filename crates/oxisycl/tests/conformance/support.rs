@@ -28,6 +28,21 @@ pub(crate) fn code<T>(result: Result<T>) -> ErrorCode {
     }
 }
 
+/// For [`update`]. A function is of one type wherever it is named, and so is the kernel; each closure makes a kernel of its own.
+pub(crate) fn plus_one(x: i32) -> i32 {
+    x + 1
+}
+
+/// For [`update`], for the reason of [`plus_one`].
+pub(crate) fn doubled(x: i32) -> i32 {
+    x * 2
+}
+
+/// For [`update`], for the reason of [`plus_one`].
+pub(crate) fn negated(x: i32) -> i32 {
+    -x
+}
+
 /// Submits a kernel that replaces each element by `f` of it.
 pub(crate) fn update<const D: usize>(
     queue: &Queue,

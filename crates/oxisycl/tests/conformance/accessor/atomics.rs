@@ -4,7 +4,7 @@ use oxisycl::prelude::*;
 use oxisycl::{AtomicElement, float};
 
 use crate::harness::{Env, tests};
-use crate::support::{Gate, assert_held_back, code, iota, read_on, update};
+use crate::support::{Gate, assert_held_back, code, doubled, iota, read_on, update};
 
 tests![
     fetch_add_loses_no_update,
@@ -291,6 +291,6 @@ fn atomic_access_counts_as_writing(env: &Env) {
     let kernel = kernel.unwrap();
     assert_held_back(&kernel);
     gate.open();
-    update(&env.other_queue(), &buffer, |x| x * 2);
+    update(&env.other_queue(), &buffer, doubled);
     assert_eq!(read_on(&env.third_queue(), &buffer), [50; 4]);
 }

@@ -3,7 +3,7 @@
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
-use crate::support::{Gate, assert_completes, assert_held_back, code, counted, iota, update};
+use crate::support::{Gate, assert_completes, assert_held_back, code, counted, iota, plus_one, update};
 
 tests![
     several_readers_of_one_buffer_are_allowed_in_a_group,
@@ -223,7 +223,7 @@ fn a_placeholder_keeps_the_buffer_alive(env: &Env) {
     let target = Buffer::<i32, 1>::uninit(4).unwrap();
     let placeholder = {
         let buffer = Buffer::from_vec(iota(4)).unwrap();
-        update(&env.other_queue(), &buffer, |x| x + 1);
+        update(&env.other_queue(), &buffer, plus_one);
         buffer.placeholder(Read)
     };
     let copy = env.queue().submit(|cg| {

@@ -6,7 +6,7 @@ use oxisycl::prelude::*;
 use oxisycl::{Loads, Result, Stores};
 
 use crate::harness::{Env, tests};
-use crate::support::{iota, read_on, update, write_positions};
+use crate::support::{iota, plus_one, read_on, update, write_positions};
 
 tests![
     read_sees_the_newest_data,
@@ -26,7 +26,7 @@ tests![
 fn read_sees_the_newest_data(env: &Env) {
     let buffer = Buffer::from_vec(iota(8)).unwrap();
     assert_eq!(read_on(&env.queue(), &buffer), iota(8));
-    update(&env.other_queue(), &buffer, |x| x + 1);
+    update(&env.other_queue(), &buffer, plus_one);
     assert_eq!(read_on(&env.queue(), &buffer), (1..9).collect::<Vec<_>>());
     buffer.host_access(ReadWrite).unwrap()[0] = 50;
     assert_eq!(read_on(&env.queue(), &buffer)[0], 50);

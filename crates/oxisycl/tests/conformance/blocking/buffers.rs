@@ -8,7 +8,7 @@ use oxisycl::{FinalData, Result};
 
 use super::hold::{Hold, eight, ways};
 use crate::harness::{Env, tests};
-use crate::support::{Gate, iota, read_on, touch, update, write_positions};
+use crate::support::{Gate, iota, plus_one, read_on, touch, update, write_positions};
 
 tests![
     row_8_12_making_buffers_and_views_never_blocks,
@@ -27,7 +27,7 @@ fn row_8_12_making_buffers_and_views_never_blocks(env: &Env) {
         let slice = queue.malloc_device::<i32>(8).unwrap();
         let mut borrowed = iota(8);
         let hold = Hold::writing(env, way, &queue, &buffer);
-        let last = update(&queue, &buffer, |x| x + 1);
+        let last = update(&queue, &buffer, plus_one);
         drop([
             Buffer::from_vec(iota(8)).unwrap(),
             Buffer::from_slice(&iota(8)).unwrap(),
@@ -62,7 +62,7 @@ fn row_8_13_dropping_a_handle_that_is_not_the_last_never_blocks(env: &Env) {
         let views =
             (buffer.sub_buffer(0, 4).unwrap(), buffer.reinterpret::<u32, 1>(8).unwrap(), buffer.placeholder(Read));
         let hold = Hold::writing(env, way, &queue, &buffer);
-        let after = update(&queue, &buffer, |x| x + 1);
+        let after = update(&queue, &buffer, plus_one);
         drop(views);
         drop(buffer);
         assert_eq!(delivered.try_recv(), Err(TryRecvError::Empty));
@@ -87,7 +87,7 @@ fn row_8_20_access_on_the_host_blocks_until_conflicting_commands_have_ended(env:
             let (buffer, other) = (eight(), eight());
             let beside = Gate::writing(&queue, &other);
             let hold = Hold::writing(env, way, &queue, &buffer);
-            let writer = update(&queue, &buffer, |x| x + 1);
+            let writer = update(&queue, &buffer, plus_one);
             // Does not conflict with what only reads.
             let reader = Gate::new(&queue, |cg| {
                 cg.access(&buffer, Read);
@@ -115,7 +115,7 @@ fn row_8_21_dropping_a_host_accessor_never_blocks(env: &Env) {
         let hold = Hold::new(env, way, &queue);
         let mut host = buffer.host_access(ReadWrite).unwrap();
         // Held by the accessor, and then by what comes before it.
-        let blocked = update(&queue, &buffer, |x| x + 1);
+        let blocked = update(&queue, &buffer, plus_one);
         host[7] = 50;
         drop(host);
         assert!(!blocked.is_complete());
@@ -181,7 +181,7 @@ fn row_8_24_asking_for_and_about_allocations_never_blocks(env: &Env) {
         let queue = env.queue();
         let buffer = eight();
         let hold = Hold::writing(env, way, &queue, &buffer);
-        let last = update(&queue, &buffer, |x| x + 1);
+        let last = update(&queue, &buffer, plus_one);
         for device in env.devices() {
             buffer.reserve(device).unwrap();
             assert!(buffer.is_allocated_on(device) && buffer.usm_pointer(device).is_some());

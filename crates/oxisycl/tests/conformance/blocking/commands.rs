@@ -15,7 +15,7 @@ use oxisycl::{Advice, EventStatus, Result};
 
 use super::hold::{Hold, eight, ways};
 use crate::harness::{Env, tests};
-use crate::support::{Gate, assert_completes, iota, touch, update};
+use crate::support::{Gate, assert_completes, iota, plus_one, touch, update};
 
 tests![
     row_8_01_submitting_never_blocks,
@@ -49,7 +49,7 @@ fn submit_everything(
     assert_eq!(number, 5);
     let by_data = vec![
         group,
-        update(queue, other, |x| x + 1),
+        update(queue, other, plus_one),
         queue.fill(buffer, 3).unwrap(),
         queue.copy(other, buffer).unwrap(),
         queue.update_host(buffer).unwrap(),
@@ -135,7 +135,7 @@ fn row_8_04_a_wait_of_the_queue_blocks_until_its_commands_have_ended(env: &Env) 
                 let beside = Gate::new(&env.queue(), |_| {});
                 let hold = Hold::writing(env, way, &queue, &buffer);
                 let first = hold.event().clone();
-                let events = [first, update(&queue, &buffer, |x| x + 1), touch(&queue, &buffer)];
+                let events = [first, update(&queue, &buffer, plus_one), touch(&queue, &buffer)];
                 hold.open_later();
                 wait(&queue).unwrap();
                 assert!(events.iter().all(Event::is_complete), "{way:?}");
@@ -173,7 +173,7 @@ fn row_8_06_a_wait_of_an_event_blocks_until_its_command_has_ended(env: &Env) {
             let buffer = eight();
             let beside = Gate::new(&queue, |_| {});
             let hold = Hold::writing(env, way, &queue, &buffer);
-            let last = update(&queue, &buffer, |x| x + 1);
+            let last = update(&queue, &buffer, plus_one);
             hold.open_later();
             wait(&last).unwrap();
             assert!(last.is_complete(), "{way:?}");
@@ -191,7 +191,7 @@ fn row_8_07_wait_all_blocks_until_all_the_commands_have_ended(env: &Env) {
         let done = env.other_queue().single_task(|_| {}).unwrap();
         let early = Gate::new(&queue, |_| {});
         let events =
-            [done, early.event().clone(), update(&queue, &buffer, |x| x + 1), touch(&env.other_queue(), &buffer)];
+            [done, early.event().clone(), update(&queue, &buffer, plus_one), touch(&env.other_queue(), &buffer)];
         early.open();
         hold.open_later();
         Event::wait_all(&events).unwrap();
@@ -219,7 +219,7 @@ fn row_8_08_await_never_blocks_the_thread(env: &Env) {
         let queue = env.queue();
         let buffer = eight();
         let hold = Hold::writing(env, way, &queue, &buffer);
-        let mut event = update(&queue, &buffer, |x| x + 1);
+        let mut event = update(&queue, &buffer, plus_one);
         let mut copy = queue.copy_to_host(&buffer, vec![0; 8]).unwrap();
         let mut sum = queue.reduce(&buffer, Sum).unwrap();
         let counting = Arc::new(Counting::default());
@@ -280,7 +280,7 @@ fn row_8_10_the_wait_of_a_host_copy_blocks_until_the_copy_has_ended(env: &Env) {
         let buffer = eight();
         let beside = Gate::new(&queue, |_| {});
         let hold = Hold::writing(env, way, &queue, &buffer);
-        update(&queue, &buffer, |x| x + 1);
+        update(&queue, &buffer, plus_one);
         let (from, to) =
             (queue.copy_to_host(&buffer, vec![0; 8]).unwrap(), queue.copy_from_host(iota(8), &buffer).unwrap());
         let events = [from.event().clone(), to.event().clone()];
@@ -312,7 +312,7 @@ fn row_8_11_dropping_what_a_command_belongs_to_never_blocks(env: &Env) {
                 let context = Context::new(std::slice::from_ref(&device)).unwrap();
                 let queue = Queue::builder().device(&device).context(&context).build().unwrap();
                 let buffer = if device == *env.device() { &witness } else { &own };
-                let kernel = update(&queue, buffer, |x| x + 1);
+                let kernel = update(&queue, buffer, plus_one);
                 let copy = queue.copy_to_host(buffer, vec![0; 8]).unwrap();
                 assert!(!kernel.is_complete() && !copy.event().is_complete());
                 drop(device);

@@ -9,7 +9,7 @@ use oxisycl::{BackendKind, FinalData};
 
 use super::hold::{Hold, eight, ways};
 use crate::harness::{Env, tests};
-use crate::support::{Gate, code, iota, touch, update};
+use crate::support::{Gate, code, iota, plus_one, touch, update};
 
 tests![
     row_8_14_dropping_the_last_handle_without_final_data_never_blocks,
@@ -50,7 +50,7 @@ fn row_8_15_final_data_for_a_function_blocks_until_it_has_returned(env: &Env) {
         let buffer = eight();
         let beside = Gate::new(&queue, |_| {});
         let hold = Hold::writing(env, way, &queue, &buffer);
-        let users = [update(&queue, &buffer, |x| x + 1), touch(&env.other_queue(), &buffer)];
+        let users = [update(&queue, &buffer, plus_one), touch(&env.other_queue(), &buffer)];
         let seen = users.clone();
         let has_returned = Arc::new(AtomicBool::new(false));
         let returned = has_returned.clone();
@@ -75,7 +75,7 @@ fn row_8_16_final_data_for_a_vector_blocks_until_it_is_written(env: &Env) {
         buffer.set_final_data(FinalData::weak(Arc::downgrade(&vector)));
         let beside = Gate::new(&queue, |_| {});
         let hold = Hold::writing(env, way, &queue, &buffer);
-        let users = [update(&queue, &buffer, |x| x + 1), touch(&env.other_queue(), &buffer)];
+        let users = [update(&queue, &buffer, plus_one), touch(&env.other_queue(), &buffer)];
         hold.open_later();
         drop(buffer);
         assert_eq!(*vector.lock().unwrap(), (1..9).collect::<Vec<_>>(), "{way:?}");
@@ -90,7 +90,7 @@ fn row_8_17_final_data_for_a_vector_that_is_gone_never_blocks(env: &Env) {
         let buffer = eight();
         buffer.set_final_data(FinalData::weak(Arc::downgrade(&vector)));
         let hold = Hold::writing(env, way, &queue, &buffer);
-        let after = update(&queue, &buffer, |x| x + 1);
+        let after = update(&queue, &buffer, plus_one);
         drop(vector);
         drop(buffer);
         assert!(!after.is_complete(), "{way:?}");
@@ -107,7 +107,7 @@ fn row_8_18_the_end_of_a_borrow_blocks_until_the_data_is_written_back(env: &Env)
             let buffer = Buffer::from_slice_mut_nd(&mut data, 8).unwrap();
             let beside = Gate::new(&queue, |_| {});
             let hold = Hold::writing(env, way, &queue, &buffer);
-            let users = [update(&queue, &buffer, |x| x + 1), touch(&env.other_queue(), &buffer)];
+            let users = [update(&queue, &buffer, plus_one), touch(&env.other_queue(), &buffer)];
             hold.open_later();
             match is_finished {
                 true => buffer.finish().unwrap(),
@@ -125,7 +125,7 @@ fn row_8_19_discard_never_blocks(env: &Env) {
         let mut data = iota(8);
         let buffer = Buffer::from_slice_mut_nd(&mut data, 8).unwrap();
         let hold = Hold::writing(env, way, &queue, &buffer);
-        let after = update(&queue, &buffer, |x| x + 1);
+        let after = update(&queue, &buffer, plus_one);
         buffer.discard();
         assert!(!after.is_complete(), "{way:?}");
         // The borrow has ended, although the command has not.
@@ -181,7 +181,7 @@ fn row_8_32_a_buffer_ends_with_its_last_handle_of_any_kind(env: &Env) {
             let (to, delivered) = mpsc::channel();
             buffer.set_final_data(FinalData::call(move |data| to.send(data.unwrap()).unwrap()));
             let hold = Hold::writing(env, way, &queue, &buffer);
-            let user = update(&queue, &buffer, |x| x + 1);
+            let user = update(&queue, &buffer, plus_one);
             let handle = make(&buffer);
             drop(buffer);
             assert_eq!(delivered.try_recv(), Err(TryRecvError::Empty), "{way:?}: a handle is left");
@@ -205,7 +205,7 @@ fn row_8_33_final_data_is_delivered_once_by_the_thread_of_the_last_handle(env: &
     let buffer = eight();
     buffer.set_final_data(to_channel("first"));
     buffer.clone().set_final_data(to_channel("second"));
-    update(&env.queue(), &buffer, |x| x + 1);
+    update(&env.queue(), &buffer, plus_one);
     let copy = buffer.clone();
     let thread = std::thread::spawn(move || {
         drop(copy);

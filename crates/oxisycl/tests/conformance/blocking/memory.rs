@@ -7,7 +7,7 @@ use oxisycl::{UsmKind, observe};
 
 use super::hold::{Hold, eight, ways};
 use crate::harness::{Env, tests};
-use crate::support::{Gate, iota, update};
+use crate::support::{Gate, iota, plus_one, update};
 
 tests![
     row_8_25_allocating_and_freeing_never_blocks,
@@ -108,7 +108,7 @@ fn row_8_29_observing_never_blocks(env: &Env) {
         if is_free("OXISYCL_GRAPH") {
             observe::start_graph().unwrap();
         }
-        let last = update(&queue, &buffer, |x| x + 1);
+        let last = update(&queue, &buffer, plus_one);
         assert!((observe::counters() - before).live_nodes() >= 2, "{way:?}");
         if is_free("OXISYCL_GRAPH") {
             assert!(observe::graph_dot().contains("digraph"));

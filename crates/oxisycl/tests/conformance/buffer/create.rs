@@ -6,7 +6,7 @@ use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
 
 use crate::harness::{Env, tests};
-use crate::support::{code, iota, read_on, update, write_positions};
+use crate::support::{code, doubled, iota, plus_one, read_on, update, write_positions};
 
 tests![
     elements_lie_in_row_major_order,
@@ -71,7 +71,7 @@ fn a_buffer_from_a_slice_is_a_copy(env: &Env) {
 fn a_buffer_from_shared_elements_never_changes_them(env: &Env) {
     let source: Arc<[i32]> = iota(10).into();
     let buffer = Buffer::from_shared_nd(source.clone(), 10).unwrap();
-    update(&env.queue(), &buffer, |x| x * 2).wait().unwrap();
+    update(&env.queue(), &buffer, doubled).wait().unwrap();
     assert_eq!(buffer.to_vec().unwrap()[9], 18);
     drop(buffer);
     assert_eq!(source[..], iota(10));
@@ -80,7 +80,7 @@ fn a_buffer_from_shared_elements_never_changes_them(env: &Env) {
 fn a_buffer_from_an_iterator_has_all_its_elements(env: &Env) {
     let buffer = Buffer::from_elements((0..100).filter(|x| x % 7 == 0)).unwrap();
     assert_eq!(buffer.range(), 15);
-    update(&env.queue(), &buffer, |x| x + 1);
+    update(&env.queue(), &buffer, plus_one);
     assert_eq!(buffer.to_vec().unwrap()[14], 99);
     assert!(Buffer::from_elements(std::iter::empty::<i32>()).unwrap().is_empty());
 }
@@ -193,7 +193,7 @@ fn any_dimension_may_be_zero(env: &Env) {
     let queue = env.queue();
     for range in [[0, 3, 4], [2, 0, 4], [2, 3, 0], [0, 0, 0]] {
         let buffer = Buffer::<i32, 3>::uninit(range).unwrap();
-        update(&queue, &buffer, |x| x + 1).wait().unwrap();
+        update(&queue, &buffer, plus_one).wait().unwrap();
         assert_eq!(buffer.host_access(Read).unwrap().iter().count(), 0, "{range:?}");
         assert_eq!(buffer.range(), range);
     }
@@ -299,7 +299,7 @@ fn page_size_zero_is_refused() {
 fn pages_do_not_change_what_a_buffer_holds(env: &Env) {
     for page in [[1, 1, 1], [2, 3, 4], [3, 2, 5], [5, 7, 2], [100, 100, 100]] {
         let buffer = BufferOptions::new().page_size(page).from_vec_nd(iota(4 * 5 * 6), [4, 5, 6]).unwrap();
-        update(&env.queue(), &buffer, |x| x * 2);
+        update(&env.queue(), &buffer, doubled);
         crate::support::update_range(&env.other_queue(), &buffer, [1, 2, 3], [2, 2, 2], |x| x + 1);
         update(&env.third_queue(), &buffer, |x| x * 10);
         let mut expected: Vec<i32> = iota(120).iter().map(|x| x * 20).collect();
@@ -373,7 +373,7 @@ fn errors_name_the_buffer_and_where_it_was_made(env: &Env) {
         let (buffer, _) = (buffer.unwrap_err(), drop(view));
         // A wait that could never end.
         let host = buffer.host_access(Read).unwrap();
-        names(update(&queue, &buffer, |x| x + 1).wait(), &made);
+        names(update(&queue, &buffer, plus_one).wait(), &made);
         names(buffer.release(env.device()), &made);
         drop(host);
         // Lost data, in a command and on the host.
@@ -433,7 +433,7 @@ fn a_buffer_is_shared_by_threads(env: &Env) {
             scope.spawn(move || {
                 let queue = crate::harness::queue_on(device);
                 for _ in 0..20 {
-                    update(&queue, buffer, |x| x + 1);
+                    update(&queue, buffer, plus_one);
                 }
             });
         }

@@ -6,7 +6,7 @@ use oxisycl::prelude::*;
 use oxisycl::{BorrowedBuffer, FinalData};
 
 use crate::harness::{Env, tests};
-use crate::support::{Gate, code, iota, update, write_positions};
+use crate::support::{Gate, code, doubled, iota, negated, plus_one, update, write_positions};
 
 tests![
     into_vec_returns_the_very_same_memory,
@@ -42,8 +42,8 @@ fn into_vec_returns_the_very_same_memory(env: &Env) {
     data.extend(iota(100));
     let (address, capacity) = (data.as_ptr(), data.capacity());
     let buffer = Buffer::from_vec_nd(data, [10, 10]).unwrap();
-    update(&env.queue(), &buffer, |x| x + 1);
-    update(&env.other_queue(), &buffer, |x| x * 2);
+    update(&env.queue(), &buffer, plus_one);
+    update(&env.other_queue(), &buffer, doubled);
     let data = buffer.into_vec().unwrap();
     assert_eq!((data.as_ptr(), data.capacity(), data.len()), (address, capacity, 100));
     assert!(data.iter().enumerate().all(|(i, &x)| x == (i as i32 + 1) * 2));
@@ -53,7 +53,7 @@ fn into_vec_waits_for_submitted_commands(env: &Env) {
     let queue = env.queue();
     let buffer = Buffer::from_vec(iota(8)).unwrap();
     let gate = Gate::writing(&queue, &buffer);
-    update(&queue, &buffer, |x| -x);
+    update(&queue, &buffer, negated);
     gate.open_later();
     assert_eq!(buffer.into_vec().unwrap(), iota(8).iter().map(|x| -x).collect::<Vec<_>>());
 }
@@ -83,7 +83,7 @@ fn into_vec_fails_while_another_handle_exists(env: &Env) {
         buffer = failed.into_buffer();
         drop(handle);
     }
-    update(&env.queue(), &buffer, |x| x + 1);
+    update(&env.queue(), &buffer, plus_one);
     assert_eq!(buffer.into_vec().unwrap()[0], 1);
 }
 
@@ -142,7 +142,7 @@ fn dropping_a_buffer_without_a_destination_does_not_block(env: &Env) {
     ];
     for buffer in buffers {
         let gate = Gate::writing(&queue, &buffer);
-        let after = update(&queue, &buffer, |x| x + 1);
+        let after = update(&queue, &buffer, plus_one);
         drop(buffer);
         // Had that blocked, nobody would ever open the gate.
         gate.open();
@@ -155,7 +155,7 @@ fn a_dropped_buffer_serves_commands_that_were_submitted(env: &Env) {
     let target = Buffer::from_vec(vec![0; 8]).unwrap();
     let source = Buffer::from_vec(iota(8)).unwrap();
     let gate = Gate::writing(&queue, &source);
-    update(&queue, &source, |x| x + 1);
+    update(&queue, &source, plus_one);
     queue.copy(&source, &target).unwrap();
     drop(source);
     gate.open();
@@ -166,7 +166,7 @@ fn borrowed_data_is_written_back_on_drop(env: &Env) {
     let mut data = iota(12);
     {
         let buffer = Buffer::from_slice_mut_nd(&mut data, [3, 4]).unwrap();
-        update(&env.queue(), &buffer, |x| x + 1);
+        update(&env.queue(), &buffer, plus_one);
     }
     assert_eq!(data, (1..13).collect::<Vec<_>>());
     // Also through sub-buffers and clones.
@@ -191,7 +191,7 @@ fn write_back_waits_for_the_commands(env: &Env) {
 fn finish_reports_a_failure_and_leaves_the_data(env: &Env) {
     let mut data = iota(4);
     let buffer = Buffer::from_slice_mut_nd(&mut data, 4).unwrap();
-    update(&env.queue(), &buffer, |x| x + 1);
+    update(&env.queue(), &buffer, plus_one);
     buffer.finish().unwrap();
     assert_eq!(data, [1, 2, 3, 4]);
     let buffer = Buffer::from_slice_mut_nd(&mut data, 4).unwrap();
@@ -206,7 +206,7 @@ fn discard_neither_writes_back_nor_waits(env: &Env) {
     let mut data = iota(4);
     let buffer = Buffer::from_slice_mut_nd(&mut data, 4).unwrap();
     let gate = Gate::writing(&queue, &buffer);
-    let after = update(&queue, &buffer, |x| x + 1);
+    let after = update(&queue, &buffer, plus_one);
     buffer.discard();
     gate.open();
     after.wait().unwrap();
@@ -217,7 +217,7 @@ fn a_forgotten_borrow_writes_nothing_back(env: &Env) {
     env.allow_leaks();
     let mut data = iota(4);
     let buffer = Buffer::from_slice_mut_nd(&mut data, 4).unwrap();
-    let after = update(&env.queue(), &buffer, |x| x + 1);
+    let after = update(&env.queue(), &buffer, plus_one);
     std::mem::forget(buffer);
     data[0] = 50;
     after.wait().unwrap();
@@ -228,7 +228,7 @@ fn a_borrow_ends_in_unwinding_with_a_write_back(env: &Env) {
     let mut data = iota(4);
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let buffer: BorrowedBuffer<'_, i32, 1> = Buffer::from_slice_mut_nd(&mut data, 4).unwrap();
-        update(&env.queue(), &buffer, |x| x + 1);
+        update(&env.queue(), &buffer, plus_one);
         panic!("on purpose");
     }));
     assert!(unwound.is_err());
@@ -244,7 +244,7 @@ fn final_data_goes_to_a_function(env: &Env) {
     let (to, delivered) = mpsc::channel();
     let buffer = Buffer::from_vec_nd(iota(4), [2, 2]).unwrap();
     buffer.set_final_data(into_channel(to));
-    update(&env.queue(), &buffer, |x| x + 1);
+    update(&env.queue(), &buffer, plus_one);
     drop(buffer);
     assert_eq!(delivered.try_recv(), Ok(Ok(vec![1, 2, 3, 4])));
 }
@@ -315,7 +315,7 @@ fn final_data_waits_for_the_commands(env: &Env) {
     let buffer = Buffer::from_vec(iota(4)).unwrap();
     buffer.set_final_data(into_channel(to));
     let gate = Gate::writing(&queue, &buffer);
-    update(&queue, &buffer, |x| x + 1);
+    update(&queue, &buffer, plus_one);
     gate.open_later();
     drop(buffer);
     assert_eq!(delivered.try_recv(), Ok(Ok(vec![1, 2, 3, 4])));

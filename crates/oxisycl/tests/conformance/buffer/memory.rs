@@ -4,7 +4,7 @@ use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
 
 use crate::harness::{Env, queue_on, tests};
-use crate::support::{code, counted, iota, read_on, touch, update, write_positions};
+use crate::support::{code, counted, iota, plus_one, read_on, touch, update, write_positions};
 
 tests![
     reserve_allocates_at_once_and_moves_nothing,
@@ -158,13 +158,13 @@ fn release_gives_up_memory_that_the_buffer_was_made_from(env: &Env) {
     touch(&env.other_queue(), &buffer).wait().unwrap();
     let (since, ()) = counted(|| buffer.release(env.device()).unwrap());
     assert_eq!((since.usm_frees, since.buffer_frees), (0, 0));
-    update(&queue, &buffer, |x| x + 1).wait().unwrap();
+    update(&queue, &buffer, plus_one).wait().unwrap();
     assert_ne!(buffer.usm_pointer(env.device()), Some(raw.as_ptr()));
     assert_eq!(raw.to_vec(&queue).unwrap(), iota(4));
 
     // A vector is gone, and `into_vec` makes a new one.
     let buffer = Buffer::from_vec(iota(4)).unwrap();
-    update(&env.other_queue(), &buffer, |x| x + 1);
+    update(&env.other_queue(), &buffer, plus_one);
     if env.is_host() {
         buffer.release(env.device()).unwrap();
         assert!(!buffer.is_allocated_on(env.device()));
@@ -177,7 +177,7 @@ fn a_released_buffer_is_allocated_again_at_its_next_use(env: &Env) {
     write_positions(&env.queue(), &buffer, 0);
     touch(&env.other_queue(), &buffer);
     buffer.release(env.device()).unwrap();
-    let (since, ()) = counted(|| update(&env.queue(), &buffer, |x| x + 1).wait().unwrap());
+    let (since, ()) = counted(|| update(&env.queue(), &buffer, plus_one).wait().unwrap());
     assert_eq!((since.buffer_allocations, since.transfers(), since.transferred_bytes()), (1, 1, 16));
     assert_eq!(buffer.to_vec().unwrap(), [1, 2, 3, 4]);
 }
@@ -246,7 +246,7 @@ fn exhausted_memory_takes_nothing_from_other_buffers() {
     }
     assert_eq!(buffers.iter().map(|buffer| buffer.usm_pointer(device)).collect::<Vec<_>>(), pointers);
     for buffer in &buffers {
-        update(&queue, buffer, |x| x + 1);
+        update(&queue, buffer, plus_one);
         assert_eq!(buffer.to_vec().unwrap()[999], 1000);
     }
     // What the user asks for makes room.
@@ -278,8 +278,8 @@ fn is_current_on_follows_the_data(env: &Env) {
     assert_eq!(current(), [true, false, false]);
     touch(&env.other_queue(), &buffer);
     assert_eq!(current(), [true, true, false]);
-    update(&env.third_queue(), &buffer, |x| x + 1);
+    update(&env.third_queue(), &buffer, plus_one);
     assert_eq!(current(), [false, false, true]);
-    update(&env.queue(), &buffer, |x| x + 1);
+    update(&env.queue(), &buffer, plus_one);
     assert_eq!(current(), [true, false, false]);
 }

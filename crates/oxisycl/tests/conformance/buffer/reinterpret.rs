@@ -3,7 +3,7 @@
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
-use crate::support::{Gate, assert_held_back, code, iota, read_on, update, update_range};
+use crate::support::{Gate, assert_held_back, code, iota, negated, plus_one, read_on, update, update_range};
 
 use super::sub_buffer::step;
 
@@ -60,7 +60,7 @@ fn a_reinterpretation_is_the_same_buffer(env: &Env) {
     let view = buffer.reinterpret::<i32, 2>([2, 4]).unwrap();
     assert_eq!(view.id(), buffer.id());
     let gate = Gate::writing(&queue, &view);
-    let after = update(&queue, &buffer, |x| x + 1);
+    let after = update(&queue, &buffer, plus_one);
     assert_held_back(&after);
     gate.open();
     after.wait().unwrap();
@@ -169,7 +169,7 @@ fn a_strided_write_through_a_reinterpretation_loses_nothing(env: &Env) {
     let mut expected = iota(60);
     for (round, queue) in [env.queue(), env.other_queue(), env.third_queue(), env.queue()].iter().enumerate() {
         update_range(queue, &view, [round * 3, 1], [4, 2], |x| x + 1000);
-        update_range(queue, &buffer, [1, round], [4, 3], |x| -x);
+        update_range(queue, &buffer, [1, round], [4, 3], negated);
         for y in round * 3..round * 3 + 4 {
             for x in 1..3 {
                 expected[y * 4 + x] += 1000;

@@ -4,7 +4,8 @@ use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
 use crate::support::{
-    Gate, assert_completes, assert_held_back, code, iota, read_on, update, update_range, write_positions,
+    Gate, assert_completes, assert_held_back, code, iota, negated, plus_one, read_on, update, update_range,
+    write_positions,
 };
 
 tests![
@@ -54,12 +55,12 @@ fn a_sub_buffer_of_whole_rows_or_slices_is_contiguous(env: &Env) {
     let step = step(env);
     let queue = env.queue();
     let rows = Buffer::from_vec_nd(iota(6 * step), [6, step]).unwrap();
-    update(&queue, &rows.sub_buffer([2, 0], [3, step]).unwrap(), |x| -x);
+    update(&queue, &rows.sub_buffer([2, 0], [3, step]).unwrap(), negated);
     let at = |i: usize| if (2 * step..5 * step).contains(&i) { -(i as i32) } else { i as i32 };
     assert_eq!(rows.to_vec().unwrap(), (0..6 * step).map(at).collect::<Vec<_>>());
 
     let slices = Buffer::from_vec_nd(iota(4 * 3 * step), [4, 3, step]).unwrap();
-    update(&queue, &slices.sub_buffer([1, 0, 0], [2, 3, step]).unwrap(), |x| -x);
+    update(&queue, &slices.sub_buffer([1, 0, 0], [2, 3, step]).unwrap(), negated);
     update(&queue, &slices.sub_buffer([3, 1, 0], [1, 1, step]).unwrap(), |x| x + 1000);
     let at = |i: usize| match i / step {
         3..=8 => -(i as i32),
@@ -107,7 +108,7 @@ fn a_sub_buffer_may_be_empty(env: &Env) {
     let buffer = Buffer::from_vec(iota(64)).unwrap();
     let part = buffer.sub_buffer(64, 0).unwrap();
     let gate = Gate::writing(&env.queue(), &buffer);
-    assert_completes(&update(&env.queue(), &part, |x| x + 1));
+    assert_completes(&update(&env.queue(), &part, plus_one));
     gate.open();
     assert!(part.to_vec().unwrap().is_empty());
 }
@@ -141,7 +142,7 @@ fn a_sub_buffer_keeps_the_buffer_alive(env: &Env) {
     let buffer = Buffer::from_vec(iota(2 * step)).unwrap();
     let part = buffer.sub_buffer(step, step).unwrap();
     drop(buffer);
-    update(&env.queue(), &part, |x| x + 1);
+    update(&env.queue(), &part, plus_one);
     assert_eq!(part.to_vec().unwrap()[0], step as i32 + 1);
 }
 
@@ -164,7 +165,7 @@ fn commands_on_disjoint_sub_buffers_are_independent(env: &Env) {
     let buffer = Buffer::from_vec(iota(2 * step)).unwrap();
     let [first, second] = [0, step].map(|offset| buffer.sub_buffer(offset, step).unwrap());
     let gate = Gate::writing(&queue, &first);
-    assert_completes(&update(&queue, &second, |x| x + 1));
+    assert_completes(&update(&queue, &second, plus_one));
     assert_held_back(&update(&queue, &first, |x| x + 2));
     gate.open();
     let at = |i: usize| (if i < step { i + 2 } else { i + 1 }) as i32;
@@ -177,7 +178,7 @@ fn commands_on_overlapping_sub_buffers_are_ordered(env: &Env) {
     let buffer = Buffer::from_vec(vec![1; 3 * step]).unwrap();
     let [first, second] = [0, step].map(|offset| buffer.sub_buffer(offset, 2 * step).unwrap());
     let gate = Gate::writing(&queue, &first);
-    let (plus, times) = (update(&queue, &second, |x| x + 1), update(&queue, &first, |x| x * 10));
+    let (plus, times) = (update(&queue, &second, plus_one), update(&queue, &first, |x| x * 10));
     assert_held_back(&plus);
     assert_held_back(&times);
     gate.open();
@@ -192,8 +193,8 @@ fn an_accessor_to_the_buffer_waits_for_all_sub_buffers(env: &Env) {
     let second = buffer.sub_buffer(step, step).unwrap();
     let gate = Gate::writing(&queue, &second);
     // By default every accessor to the buffer requires all of it, ranged or not.
-    let whole = update_range(&queue, &buffer, 0, 1, |x| x + 1);
-    let after = update(&queue, &second, |x| x + 1);
+    let whole = update_range(&queue, &buffer, 0, 1, plus_one);
+    let after = update(&queue, &second, plus_one);
     assert_held_back(&whole);
     assert_held_back(&after);
     gate.open();
@@ -224,7 +225,7 @@ fn ranged_accessors_to_a_sub_buffer_are_relative_to_it(env: &Env) {
     let step = step(env);
     let buffer = Buffer::from_vec_nd(iota(3 * step), [3, step]).unwrap();
     let part = buffer.sub_buffer([1, 0], [2, step]).unwrap();
-    update_range(&env.queue(), &part, [1, 2], [1, 3], |x| -x);
+    update_range(&env.queue(), &part, [1, 2], [1, 3], negated);
     let at = |i: usize| if (2 * step + 2..2 * step + 5).contains(&i) { -(i as i32) } else { i as i32 };
     assert_eq!(buffer.to_vec().unwrap(), (0..3 * step).map(at).collect::<Vec<_>>());
     let host = part.host_access_range(Read, [1, 2], [1, 1]).unwrap();
@@ -241,7 +242,7 @@ fn strided_accessors_to_a_sub_buffer_name_the_right_elements(env: &Env) {
     let buffer = Buffer::<i32, 2>::uninit([6, step]).unwrap();
     write_positions(&env.other_queue(), &buffer, 0);
     let part = buffer.sub_buffer([1, 0], [4, step]).unwrap();
-    update_range(&env.queue(), &part, [1, 3], [2, 4], |x| -x);
+    update_range(&env.queue(), &part, [1, 3], [2, 4], negated);
     update_range(&env.third_queue(), &part, [0, 0], [2, 4], |x| x + 10_000);
     let expected = (0..6 * step).map(|i| {
         let (y, x) = (i / step, i % step);

@@ -4,7 +4,7 @@ use oxisycl::prelude::*;
 use oxisycl::{Loads, ModeFor, Result, Stores};
 
 use crate::harness::{Env, tests};
-use crate::support::{Gate, Random, assert_held_back, code, counted, iota, read_on, update, write_positions};
+use crate::support::{Gate, Random, assert_held_back, code, counted, iota, plus_one, read_on, update, write_positions};
 
 tests![
     whole_buffers_are_copied,
@@ -265,7 +265,7 @@ fn a_copy_within_a_device_crosses_no_border(env: &Env) {
 fn the_shortcut_copies_whole_buffers(env: &Env) {
     let from = Buffer::from_vec_nd(iota(6), [2, 3]).unwrap();
     let to = Buffer::from_vec(vec![0; 6]).unwrap();
-    update(&env.other_queue(), &from, |x| x + 1);
+    update(&env.other_queue(), &from, plus_one);
     env.queue().copy(&from, &to).unwrap();
     assert_eq!(to.to_vec().unwrap(), [1, 2, 3, 4, 5, 6]);
 }

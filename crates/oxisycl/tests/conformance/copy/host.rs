@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use oxisycl::prelude::{Buffer, BufferOptions, ErrorCode, Event, Queue, Read, ReadWrite, Write};
 
 use crate::harness::{Env, tests};
-use crate::support::{Gate, code, counted, iota, read_on, update, write_positions};
+use crate::support::{Gate, code, counted, iota, plus_one, read_on, update, write_positions};
 
 tests![
     a_vector_is_copied_into_a_buffer,
@@ -159,7 +159,7 @@ fn a_copy_can_be_awaited(env: &Env) {
     gate.open_later();
     let result = block_on(async {
         let source = queue.copy_from_host(iota(4), &buffer)?.await?;
-        update(&queue, &buffer, |x| x + 1).await?;
+        update(&queue, &buffer, plus_one).await?;
         queue.copy_to_host(&buffer, source)?.await
     });
     assert_eq!(result.unwrap(), [1, 2, 3, 4]);
@@ -254,7 +254,7 @@ fn update_host_waits_for_writers(env: &Env) {
     let queue = env.queue();
     let buffer = Buffer::from_vec(iota(4)).unwrap();
     let gate = Gate::writing(&queue, &buffer);
-    update(&queue, &buffer, |x| x + 1);
+    update(&queue, &buffer, plus_one);
     let fresh = queue.update_host(&buffer).unwrap();
     let later = update(&queue, &buffer, |x| x * 100);
     crate::support::assert_held_back(&fresh);

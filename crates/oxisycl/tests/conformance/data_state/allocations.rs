@@ -4,7 +4,9 @@ use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
 
 use crate::harness::{Env, queue_on, tests};
-use crate::support::{code, counted, iota, read_on, touch, touch_range, update, update_range, write_positions};
+use crate::support::{
+    code, counted, doubled, iota, negated, plus_one, read_on, touch, touch_range, update, update_range, write_positions,
+};
 
 tests![
     construction_allocates_nothing,
@@ -60,7 +62,7 @@ fn the_first_use_allocates_on_that_device_only(env: &Env) {
     for (i, device) in env.devices().iter().enumerate() {
         let queue = queue_on(device);
         let (since, ()) = counted(|| {
-            update(&queue, &buffer, |x| x + 1).wait().unwrap();
+            update(&queue, &buffer, plus_one).wait().unwrap();
         });
         assert_eq!((since.buffer_allocations, since.buffer_allocated_bytes), (expected[i], 400 * expected[i]));
         for (j, other) in env.devices().iter().enumerate() {
@@ -148,7 +150,7 @@ fn the_address_never_changes(env: &Env) {
     let addresses: Vec<u64> = queues.iter().map(address_on).collect();
     for round in 0..5 {
         for queue in queues.iter().rev() {
-            update_range(queue, &buffer, 10 * round, 15, |x| x + 1);
+            update_range(queue, &buffer, 10 * round, 15, plus_one);
             queue.fill(&buffer.clone(), round as i32).unwrap();
             queue.update_host(&buffer).unwrap();
             buffer.host_access(ReadWrite).unwrap()[round] = 7;
@@ -180,7 +182,7 @@ fn memory_pressure_neither_moves_nor_frees_an_allocation() {
         failures += i32::from(code(result) == ErrorCode::MemoryAllocation);
     }
     assert_eq!(failures, 10);
-    let (since, ()) = counted(|| update(&queue, &old, |x| x + 1).wait().unwrap());
+    let (since, ()) = counted(|| update(&queue, &old, plus_one).wait().unwrap());
     assert_eq!((since.buffer_allocations, since.transfers()), (0, 0));
     assert_eq!(old.usm_pointer(device), address);
     assert_eq!(old.to_vec().unwrap()[1023], 1024);
@@ -192,7 +194,7 @@ fn allocations_are_freed_only_with_the_buffer(env: &Env) {
         let (since, ()) = counted(|| {
             for _ in 0..10 {
                 for device in env.devices() {
-                    update(&queue_on(device), &buffer, |x| x + 1);
+                    update(&queue_on(device), &buffer, plus_one);
                 }
                 drop(buffer.host_access(ReadWrite).unwrap());
             }
@@ -218,7 +220,7 @@ fn kernels_copies_fills_and_host_tasks_use_one_allocation(env: &Env) {
     };
     let (since, ()) = counted(|| {
         assert_eq!(raw(&queue), iota(8));
-        update(&queue, &buffer, |x| x + 1);
+        update(&queue, &buffer, plus_one);
         assert_eq!(raw(&queue)[7], 8);
         queue.fill(&buffer, 5).unwrap();
         assert_eq!(raw(&queue), [5; 8]);
@@ -281,7 +283,7 @@ fn parts_of_one_device_share_its_allocation(env: &Env) {
     let (since, ()) = counted(|| {
         for part in &parts {
             assert!(part.shares_memory_with(env.device()));
-            update(&queue_on(part), &buffer, |x| x + 1).wait().unwrap();
+            update(&queue_on(part), &buffer, plus_one).wait().unwrap();
             assert_eq!(buffer.usm_pointer(part), address);
         }
     });
@@ -303,11 +305,11 @@ fn all_queues_of_a_device_share_the_allocation(env: &Env) {
     let buffer = Buffer::<i32, 1>::uninit(8).unwrap();
     let (since, ()) = counted(|| {
         write_positions(&env.queue(), &buffer, 0);
-        update(&env.queue(), &buffer, |x| x + 1);
-        update(&env.in_order_queue(), &buffer, |x| x * 2);
+        update(&env.queue(), &buffer, plus_one);
+        update(&env.in_order_queue(), &buffer, doubled);
         let context = Context::new(std::slice::from_ref(env.device())).unwrap();
         let queue = Queue::builder().device(env.device()).context(&context).build().unwrap();
-        update(&queue, &buffer, |x| -x).wait().unwrap();
+        update(&queue, &buffer, negated).wait().unwrap();
     });
     assert_eq!((since.buffer_allocations, since.transfers()), (1, 0));
     assert_eq!(buffer.to_vec().unwrap(), iota(8).iter().map(|x| -2 * (x + 1)).collect::<Vec<_>>());

@@ -3,7 +3,9 @@
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
-use crate::support::{Gate, assert_completes, assert_held_back, iota, touch, touch_range, update_range};
+use crate::support::{
+    Gate, assert_completes, assert_held_back, iota, negated, plus_one, touch, touch_range, update_range,
+};
 
 tests![
     reads_do_not_conflict,
@@ -54,7 +56,7 @@ fn writes_to_different_pages_do_not_conflict(env: &Env) {
     touch(&queue, &buffer).wait().unwrap();
     let gate = write_gate(&queue, &buffer, 0, 4);
     for page in 1..4 {
-        assert_completes(&update_range(&queue, &buffer, 4 * page, 4, |x| -x));
+        assert_completes(&update_range(&queue, &buffer, 4 * page, 4, negated));
     }
     gate.open();
     assert_eq!(buffer.to_vec().unwrap()[3..6], [3, -4, -5]);
@@ -76,14 +78,14 @@ fn accesses_of_one_page_conflict_although_the_elements_differ(env: &Env) {
     let queue = env.queue();
     let buffer = paged();
     let gate = write_gate(&queue, &buffer, 4, 1);
-    let (reader, writer) = (touch_range(&queue, &buffer, 6, 1), update_range(&queue, &buffer, 7, 1, |x| x + 1));
+    let (reader, writer) = (touch_range(&queue, &buffer, 6, 1), update_range(&queue, &buffer, 7, 1, plus_one));
     assert_held_back(&reader);
     assert_held_back(&writer);
     gate.open();
     writer.wait().unwrap();
     assert!(reader.is_complete());
     let gate = read_gate(&queue, &buffer, 0, 1);
-    let writer = update_range(&queue, &buffer, 3, 1, |x| x + 1);
+    let writer = update_range(&queue, &buffer, 3, 1, plus_one);
     assert_held_back(&writer);
     gate.open();
     assert_completes(&writer);
@@ -132,7 +134,7 @@ fn by_default_disjoint_ranges_are_ordered(env: &Env) {
     let queue = env.queue();
     let buffer = Buffer::from_vec(iota(16)).unwrap();
     let gate = write_gate(&queue, &buffer, 0, 4);
-    let (writer, reader) = (update_range(&queue, &buffer, 8, 4, |x| x + 1), touch_range(&queue, &buffer, 15, 1));
+    let (writer, reader) = (update_range(&queue, &buffer, 8, 4, plus_one), touch_range(&queue, &buffer, 15, 1));
     assert_held_back(&writer);
     assert_held_back(&reader);
     gate.open();

@@ -3,7 +3,9 @@
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, queue_on, tests};
-use crate::support::{Random, counted, iota, read_on, touch, touch_range, update_range, write_positions};
+use crate::support::{
+    Random, counted, iota, negated, plus_one, read_on, touch, touch_range, update_range, write_positions,
+};
 
 tests![
     the_page_range_in_one_dimension_is_every_page_touched,
@@ -170,7 +172,7 @@ fn a_write_across_a_page_border_moves_both_pages(env: &Env) {
     let buffer = BufferOptions::new().page_size(4).uninit::<i32>(16).unwrap();
     write_positions(&env.queue(), &buffer, 0);
     touch(&env.other_queue(), &buffer);
-    update_range(&env.other_queue(), &buffer, 3, 2, |x| -x).wait().unwrap();
+    update_range(&env.other_queue(), &buffer, 3, 2, negated).wait().unwrap();
     let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
     let hops = env.hops(env.other_device(), env.device());
     assert_eq!((since.transfers(), since.transferred_bytes()), (hops, 32 * hops));
@@ -194,7 +196,7 @@ fn adjacent_outdated_pages_of_a_plane_are_moved_by_one_copy(env: &Env) {
     touch(&env.queue(), &buffer).wait().unwrap();
     let rewrite = |pages: &[[usize; 2]]| {
         for &[y, x] in pages {
-            update_range(&env.other_queue(), &buffer, [2 * y, 2 * x], [2, 2], |x| x + 1).wait().unwrap();
+            update_range(&env.other_queue(), &buffer, [2 * y, 2 * x], [2, 2], plus_one).wait().unwrap();
         }
         let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
         let hops = env.hops(env.other_device(), env.device());
@@ -218,7 +220,7 @@ fn outdated_pages_with_gaps_are_moved_by_one_copy_each_run(env: &Env) {
     touch(&env.other_queue(), &buffer);
     // Runs of 1, 2 and 3 pages.
     for page in [1, 3, 4, 8, 9, 10] {
-        update_range(&env.other_queue(), &buffer, 4 * page, 4, |x| -x).wait().unwrap();
+        update_range(&env.other_queue(), &buffer, 4 * page, 4, negated).wait().unwrap();
     }
     let (since, ()) = counted(|| touch(&env.queue(), &buffer).wait().unwrap());
     let hops = env.hops(env.other_device(), env.device());

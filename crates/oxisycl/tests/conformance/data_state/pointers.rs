@@ -5,7 +5,7 @@ use oxisycl::prelude::*;
 use oxisycl::usm::{PointerKind, UsmPointer, pointer_device, pointer_kind};
 
 use crate::harness::{Env, queue_on, tests};
-use crate::support::{code, counted, iota, read_on, touch, update, write_positions};
+use crate::support::{code, counted, doubled, iota, plus_one, read_on, touch, update, write_positions};
 
 tests![
     an_address_from_one_kernel_is_valid_in_the_next,
@@ -38,7 +38,7 @@ fn an_address_from_one_kernel_is_valid_in_the_next(env: &Env) {
         })
     });
     // The buffer is used elsewhere in between.
-    update(&env.other_queue(), &buffer, |x| x + 1);
+    update(&env.other_queue(), &buffer, plus_one);
     let seen = Buffer::<i32, 1>::uninit(3).unwrap();
     let second = queue.submit(|cg| {
         cg.depends_on(&first?);
@@ -157,7 +157,7 @@ fn an_address_stays_valid_whatever_happens_to_the_buffer(env: &Env) {
     write_positions(&queue, &buffer, 0).wait().unwrap();
     let pointer = UsmPointer::new(buffer.usm_pointer(env.device()).unwrap());
     for round in 1..4 {
-        update(&env.other_queue(), &buffer, |x| x + 1);
+        update(&env.other_queue(), &buffer, plus_one);
         drop(buffer.host_access(ReadWrite).unwrap());
         touch(&queue, &buffer).wait().unwrap();
         let seen = queue.malloc_device::<i32>(1).unwrap();
@@ -177,9 +177,9 @@ fn a_buffer_over_host_or_shared_memory_is_bound_to_one_device(env: &Env) {
         let buffer = BufferOptions::new().from_usm_nd(slice, 8).unwrap();
         assert_eq!(buffer.usm_pointer(env.device()), Some(pointer));
         assert!(!buffer.is_allocated_on(env.other_device()));
-        let (since, ()) = counted(|| update(&queue, &buffer, |x| x + 1).wait().unwrap());
+        let (since, ()) = counted(|| update(&queue, &buffer, plus_one).wait().unwrap());
         assert_eq!((since.buffer_allocations, since.transfers()), (0, 0), "{kind}");
-        let (since, ()) = counted(|| update(&env.other_queue(), &buffer, |x| x * 2).wait().unwrap());
+        let (since, ()) = counted(|| update(&env.other_queue(), &buffer, doubled).wait().unwrap());
         let hops = env.hops(env.device(), env.other_device());
         let counts = (since.buffer_allocations, since.transfers(), since.transferred_bytes());
         assert_eq!(counts, (hops, hops, 32 * hops), "{kind}");

@@ -4,7 +4,7 @@ use oxisycl::prelude::*;
 use oxisycl::{ModeFor, Result};
 
 use crate::harness::{Env, tests};
-use crate::support::{counted, iota, read_on, touch, touch_range, update, write_positions};
+use crate::support::{counted, doubled, iota, plus_one, read_on, touch, touch_range, update, write_positions};
 
 tests![
     data_is_moved_once_for_any_number_of_readers,
@@ -71,7 +71,7 @@ fn a_write_outdates_every_other_allocation(env: &Env) {
     write_positions(&env.queue(), &buffer, 0);
     touch(&env.other_queue(), &buffer);
     touch(&env.third_queue(), &buffer);
-    update(&env.other_queue(), &buffer, |x| x + 1).wait().unwrap();
+    update(&env.other_queue(), &buffer, plus_one).wait().unwrap();
     assert_eq!(
         [env.device(), env.other_device(), env.third_device()].map(|device| buffer.is_current_on(device)),
         [false, true, false]
@@ -231,9 +231,9 @@ fn commands_on_the_device_that_has_the_data_move_nothing(env: &Env) {
     let (since, ()) = counted(|| {
         write_positions(&env.queue(), &buffer, 0);
         for _ in 0..10 {
-            update(&env.queue(), &buffer, |x| x + 1);
+            update(&env.queue(), &buffer, plus_one);
             env.queue().fill(&buffer, 3).unwrap();
-            update(&env.in_order_queue(), &buffer, |x| x * 2);
+            update(&env.in_order_queue(), &buffer, doubled);
         }
         env.queue().wait().unwrap();
     });

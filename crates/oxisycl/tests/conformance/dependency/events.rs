@@ -4,7 +4,9 @@ use oxisycl::prelude::*;
 use oxisycl::{BackendKind, EventStatus, Result};
 
 use crate::harness::{Env, runs_ahead, tests};
-use crate::support::{Gate, assert_completes, assert_held_back, code, counted, iota, update, write_positions};
+use crate::support::{
+    Gate, assert_completes, assert_held_back, code, counted, iota, plus_one, update, write_positions,
+};
 
 tests![
     a_command_starts_after_an_event_it_depends_on,
@@ -350,8 +352,8 @@ fn a_command_that_depends_on_a_failed_event_does_not_run(env: &Env) {
             assert_eq!(code(failed.wait()), ErrorCode::Kernel);
             // It changed nothing, so nothing is lost, neither here nor for later commands on any device.
             assert_untouched(&queue, &buffer, [0, 1, 2, 3]);
-            update(&queue, &buffer, |x| x + 1);
-            update(&first, &buffer, |x| x + 1);
+            update(&queue, &buffer, plus_one);
+            update(&first, &buffer, plus_one);
             assert_eq!(buffer.to_vec().unwrap(), [2, 3, 4, 5]);
             let _ = (first.wait(), queue.wait());
         }
@@ -452,12 +454,12 @@ fn a_failure_leaves_other_buffers_and_queues_alone(env: &Env) {
         cg.parallel_for(8, move |item| a.set(item, if b.get(item) == 5 { panic!("on purpose") } else { 0 }))
     });
     let failed = failed.unwrap();
-    let beside = update(&other, &b, |x| x + 1);
+    let beside = update(&other, &b, plus_one);
     gate.open();
     assert_eq!(code(failed.wait()), ErrorCode::Kernel);
     beside.wait().unwrap();
     other.wait().unwrap();
-    update(&queue, &b, |x| x + 1);
+    update(&queue, &b, plus_one);
     assert_eq!(b.to_vec().unwrap(), (2..10).collect::<Vec<_>>());
     assert_eq!(code(a.to_vec()), ErrorCode::Kernel);
     write_positions(&queue, &a, 0);

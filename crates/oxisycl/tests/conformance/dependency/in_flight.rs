@@ -9,7 +9,7 @@ use oxisycl::{Aspect, BackendKind};
 
 use crate::blocking::hold::{Hold, Way, ways};
 use crate::harness::{Env, tests};
-use crate::support::{assert_completes, assert_held_back, counted, iota, update};
+use crate::support::{assert_completes, assert_held_back, counted, iota, plus_one, update};
 
 tests![
     two_kernels_of_one_device_meet,
@@ -89,7 +89,7 @@ fn kernels_of_another_queue_wait_on_the_device_for_a_running_one(env: &Env) {
     let buffer = Buffer::from_vec(iota(8)).unwrap();
     let hold = running_kernel(env, &first, &buffer);
     let (since, [by_data, by_event]) = counted(|| {
-        let by_data = update(&second, &buffer, |x| x + 1);
+        let by_data = update(&second, &buffer, plus_one);
         let by_event = second.submit(|cg| {
             cg.depends_on(hold.event());
             cg.single_task(|_| {})
@@ -125,9 +125,9 @@ fn a_chain_across_three_queues_waits_on_the_device_behind_a_running_kernel(env: 
 fn a_kernel_that_waits_for_two_commands_waits_for_the_running_one(env: &Env) {
     let [first, second] = [env.queue(), env.queue()];
     let [held, free] = [(); 2].map(|()| Buffer::from_vec(iota(8)).unwrap());
-    update(&second, &free, |x| x + 1).wait().unwrap();
+    update(&second, &free, plus_one).wait().unwrap();
     let hold = running_kernel(env, &first, &held);
-    let ended = update(&second, &free, |x| x + 1);
+    let ended = update(&second, &free, plus_one);
     let (since, joined) = counted(|| {
         let joined = second.submit(|cg| {
             let (held, free) = (cg.access(&held, Read), cg.access(&free, ReadWrite));

@@ -7,7 +7,7 @@ use oxisycl::prelude::*;
 
 use crate::harness::{Env, queue_on, tests};
 use crate::support::{
-    Gate, assert_completes, assert_held_back, counted, iota, read_on, touch, update, write_positions,
+    Gate, assert_completes, assert_held_back, counted, doubled, iota, plus_one, read_on, touch, update, write_positions,
 };
 
 tests![
@@ -87,7 +87,7 @@ fn a_write_waits_for_earlier_reads(env: &Env) {
     let gate = Gate::new(&queue, |cg| {
         cg.access(&buffer, Read);
     });
-    let writer = update(&queue, &buffer, |x| x + 1);
+    let writer = update(&queue, &buffer, plus_one);
     assert_held_back(&writer);
     let elsewhere = write_positions(&env.other_queue(), &buffer, 100);
     assert_held_back(&elsewhere);
@@ -100,7 +100,7 @@ fn a_read_waits_for_the_last_write_only(env: &Env) {
     let queue = env.queue();
     let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(8)).unwrap());
     let gate = Gate::writing(&queue, &a);
-    update(&queue, &b, |x| x + 1);
+    update(&queue, &b, plus_one);
     assert_completes(&touch(&queue, &b));
     let reader = touch(&queue, &a);
     assert_held_back(&reader);
@@ -129,7 +129,7 @@ fn independent_groups_do_not_wait(env: &Env) {
     let queue = env.queue();
     let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(8)).unwrap());
     let gate = Gate::writing(&queue, &a);
-    assert_completes(&update(&queue, &b, |x| x + 1));
+    assert_completes(&update(&queue, &b, plus_one));
     assert_completes(&queue.single_task(|_| {}).unwrap());
     assert_completes(&queue.fill(&b, 1).unwrap());
     assert_eq!(b.to_vec().unwrap(), [1; 8]);
@@ -140,7 +140,7 @@ fn every_kind_of_command_takes_part_in_the_order(env: &Env) {
     let queue = env.queue();
     let buffer = Buffer::from_vec(vec![1; 8]).unwrap();
     let copy = Buffer::from_vec(vec![0; 8]).unwrap();
-    update(&queue, &buffer, |x| x + 1);
+    update(&queue, &buffer, plus_one);
     let task = queue.submit(|cg| {
         let mut data = cg.access_host(&buffer, ReadWrite);
         cg.host_task(move |scope| data.slice_mut(scope).iter_mut().for_each(|x| *x *= 10))
@@ -148,10 +148,10 @@ fn every_kind_of_command_takes_part_in_the_order(env: &Env) {
     task.unwrap();
     queue.copy(&buffer, &copy).unwrap();
     queue.fill(&buffer, 7).unwrap();
-    update(&env.other_queue(), &buffer, |x| x + 1);
+    update(&env.other_queue(), &buffer, plus_one);
     queue.update_host(&buffer).unwrap();
     buffer.host_access(ReadWrite).unwrap().as_mut_slice()[0] = 50;
-    update(&queue, &buffer, |x| x * 2);
+    update(&queue, &buffer, doubled);
     let back = queue.copy_to_host(&buffer, vec![0; 8]).unwrap();
     let fresh = queue.copy_from_host(vec![3; 8], &buffer).unwrap();
     assert_eq!(back.wait().unwrap(), [100, 16, 16, 16, 16, 16, 16, 16]);
@@ -196,7 +196,7 @@ fn an_in_order_queue_orders_commands_on_different_buffers(env: &Env) {
     let queue = env.in_order_queue();
     let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(8)).unwrap());
     let gate = Gate::writing(&queue, &a);
-    let next = update(&queue, &b, |x| x + 1);
+    let next = update(&queue, &b, plus_one);
     let barrier = queue.submit_barrier([]).unwrap();
     assert_held_back(&next);
     assert_held_back(&barrier);
@@ -242,8 +242,8 @@ fn submission_does_not_wait_for_a_device(env: &Env) {
     // None of these calls returns if it waits, since this thread opens the gate.
     let mut events = Vec::new();
     for _ in 0..100 {
-        events.push(update(&queue, &buffer, |x| x + 1));
-        events.push(update(&env.other_queue(), &buffer, |x| x + 1));
+        events.push(update(&queue, &buffer, plus_one));
+        events.push(update(&env.other_queue(), &buffer, plus_one));
     }
     events.push(queue.fill(&buffer, 5).unwrap());
     events.push(queue.update_host(&buffer).unwrap());
@@ -268,8 +268,8 @@ fn host_tasks_delay_only_what_depends_on_them(env: &Env) {
         })
     });
     assert!(task.unwrap().is_host_task());
-    let dependent = update(&queue, &a, |x| x + 1);
-    assert_completes(&update(&queue, &b, |x| x + 1));
+    let dependent = update(&queue, &a, plus_one);
+    assert_completes(&update(&queue, &b, plus_one));
     assert_held_back(&dependent);
     drop(open);
     assert_eq!(a.to_vec().unwrap(), [5; 8]);
@@ -279,7 +279,7 @@ fn more_blocked_host_tasks_than_processors_hold_nothing_up(env: &Env) {
     let queue = env.queue();
     let gates: Vec<Gate> = (0..64).map(|_| Gate::new(&queue, |_| {})).collect();
     let buffer = Buffer::from_vec(iota(8)).unwrap();
-    assert_completes(&update(&queue, &buffer, |x| x + 1));
+    assert_completes(&update(&queue, &buffer, plus_one));
     assert_completes(&queue.submit(|cg| cg.host_task(|_| {})).unwrap());
     assert!(gates.iter().all(|gate| !gate.event().is_complete()));
     drop(gates);
@@ -318,7 +318,7 @@ fn a_long_chain_ends(env: &Env) {
     let buffer = Buffer::from_vec(vec![0; 2]).unwrap();
     let gate = Gate::writing(&queue, &buffer);
     for _ in 0..5000 {
-        update(&queue, &buffer, |x| x + 1);
+        update(&queue, &buffer, plus_one);
     }
     gate.open();
     assert_eq!(buffer.to_vec().unwrap(), [5000; 2]);
@@ -338,7 +338,7 @@ fn a_writer_waits_for_many_readers(env: &Env) {
             reader.unwrap()
         })
         .collect();
-    let writer = update(&queue, &buffer, |x| x + 1);
+    let writer = update(&queue, &buffer, plus_one);
     assert_held_back(&writer);
     gate.open();
     assert_completes(&writer);
@@ -351,7 +351,7 @@ fn many_submissions_leave_no_nodes_behind(env: &Env) {
     let (since, ()) = counted(|| {
         for _ in 0..20 {
             for _ in 0..200 {
-                update(&queue, &buffer, |x| x + 1);
+                update(&queue, &buffer, plus_one);
             }
             queue.wait().unwrap();
         }
@@ -365,8 +365,8 @@ fn work_of_a_dropped_queue_still_runs(env: &Env) {
     let gate = Gate::writing(&env.queue(), &buffer);
     let last = {
         let queue = env.queue();
-        update(&queue, &buffer, |x| x + 1);
-        update(&queue, &buffer, |x| x * 2)
+        update(&queue, &buffer, plus_one);
+        update(&queue, &buffer, doubled)
     };
     assert_held_back(&last);
     gate.open();
@@ -378,7 +378,7 @@ fn the_wait_of_a_queue_covers_all_its_commands(env: &Env) {
     let queue = env.queue();
     let buffers: Vec<Buffer<i32, 1>> = (0..10).map(|_| Buffer::from_vec(iota(64)).unwrap()).collect();
     let gate = Gate::writing(&env.other_queue(), &buffers[4]);
-    let events: Vec<Event> = buffers.iter().map(|buffer| update(&queue, buffer, |x| x + 1)).collect();
+    let events: Vec<Event> = buffers.iter().map(|buffer| update(&queue, buffer, plus_one)).collect();
     gate.open_later();
     queue.wait().unwrap();
     assert!(events.iter().all(Event::is_complete) && queue.is_idle());

@@ -5,7 +5,10 @@ use std::sync::mpsc;
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
-use crate::support::{Gate, assert_completes, assert_held_back, code, counted, iota, touch, update, update_range};
+use crate::support::{
+    Gate, assert_completes, assert_held_back, code, counted, doubled, iota, negated, plus_one, touch, update,
+    update_range,
+};
 
 tests![
     it_waits_for_the_commands_that_write,
@@ -38,7 +41,7 @@ fn it_waits_for_the_commands_that_write(env: &Env) {
     let queue = env.queue();
     let buffer = Buffer::from_vec(iota(4)).unwrap();
     let gate = Gate::writing(&queue, &buffer);
-    let kernels = [update(&queue, &buffer, |x| x + 1), update(&env.other_queue(), &buffer, |x| x * 2)];
+    let kernels = [update(&queue, &buffer, plus_one), update(&env.other_queue(), &buffer, doubled)];
     gate.open_later();
     let host = buffer.host_access(Read).unwrap();
     assert!(kernels.iter().all(Event::is_complete));
@@ -93,7 +96,7 @@ fn a_writing_one_holds_conflicting_commands_back(env: &Env) {
     let queue = env.queue();
     let buffer = Buffer::from_vec(iota(4)).unwrap();
     let mut host = buffer.host_access(ReadWrite).unwrap();
-    let (reader, writer) = (touch(&queue, &buffer), update(&queue, &buffer, |x| x + 1));
+    let (reader, writer) = (touch(&queue, &buffer), update(&queue, &buffer, plus_one));
     let elsewhere = update(&env.other_queue(), &buffer, |x| x * 10);
     assert_held_back(&reader);
     assert_held_back(&writer);
@@ -110,7 +113,7 @@ fn a_reading_one_holds_writers_back_but_not_readers(env: &Env) {
     let buffer = Buffer::from_vec(iota(4)).unwrap();
     let host = buffer.host_access(Read).unwrap();
     assert_completes(&touch(&queue, &buffer));
-    let writer = update(&queue, &buffer, |x| x + 1);
+    let writer = update(&queue, &buffer, plus_one);
     assert_held_back(&writer);
     assert_eq!(host.as_slice(), iota(4));
     drop(host);
@@ -121,7 +124,7 @@ fn it_holds_nothing_else_back(env: &Env) {
     let queue = env.queue();
     let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(4)).unwrap());
     let host = a.host_access(ReadWrite).unwrap();
-    assert_completes(&update(&queue, &b, |x| x + 1));
+    assert_completes(&update(&queue, &b, plus_one));
     assert_completes(&queue.single_task(|_| {}).unwrap());
     assert_completes(&queue.submit(|cg| cg.host_task(|_| {})).unwrap());
     assert_eq!(b.to_vec().unwrap(), [1, 2, 3, 4]);
@@ -132,9 +135,9 @@ fn it_holds_only_its_own_pages_back(env: &Env) {
     let queue = env.queue();
     let buffer = BufferOptions::new().page_size(4).from_vec(iota(12)).unwrap();
     let host = buffer.host_access_range(ReadWrite, 5, 2).unwrap();
-    assert_completes(&update_range(&queue, &buffer, 0, 4, |x| -x));
-    assert_completes(&update_range(&queue, &buffer, 8, 4, |x| -x));
-    let same_page = update_range(&queue, &buffer, 4, 1, |x| -x);
+    assert_completes(&update_range(&queue, &buffer, 0, 4, negated));
+    assert_completes(&update_range(&queue, &buffer, 8, 4, negated));
+    let same_page = update_range(&queue, &buffer, 4, 1, negated);
     assert_held_back(&same_page);
     drop(host);
     assert_completes(&same_page);
@@ -157,13 +160,13 @@ fn it_holds_a_host_task_back(env: &Env) {
 
 fn several_readers_exist_at_the_same_time(env: &Env) {
     let buffer = Buffer::from_vec(iota(8)).unwrap();
-    update(&env.queue(), &buffer, |x| x + 1);
+    update(&env.queue(), &buffer, plus_one);
     let first = buffer.host_access(Read).unwrap();
     let second = buffer.host_access_range(Read, 2, 4).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| assert_eq!(buffer.host_access(Read).unwrap()[7], 8));
     });
-    let writer = update(&env.queue(), &buffer, |x| -x);
+    let writer = update(&env.queue(), &buffer, negated);
     drop(first);
     assert_held_back(&writer);
     assert_eq!(second[0], 3);
@@ -180,7 +183,7 @@ fn a_conflicting_one_of_the_same_thread_is_an_error(env: &Env) {
     assert_eq!(code(buffer.clone().host_access(Read)), ErrorCode::Invalid);
     assert_eq!(code(buffer.to_vec()), ErrorCode::Invalid);
     // Also through a command in between.
-    update(&queue, &buffer, |x| x + 1);
+    update(&queue, &buffer, plus_one);
     assert_eq!(code(buffer.host_access(Read)), ErrorCode::Invalid);
     host[0] = 5;
     drop(host);
@@ -193,7 +196,7 @@ fn a_conflicting_one_of_the_same_thread_is_an_error(env: &Env) {
 
 fn a_conflicting_one_of_another_thread_waits(env: &Env) {
     let buffer = Buffer::from_vec(iota(4)).unwrap();
-    update(&env.queue(), &buffer, |x| x + 1);
+    update(&env.queue(), &buffer, plus_one);
     let (to, seen) = mpsc::channel();
     let mut host = buffer.host_access(ReadWrite).unwrap();
     std::thread::scope(|scope| {
@@ -226,7 +229,7 @@ fn a_wait_that_it_blocks_is_an_error_on_its_thread(env: &Env) {
         cg.parallel_for(4, move |item| other.update(item, |x| x + data.get(item)))
     });
     let blocked = blocked.unwrap();
-    let behind = update(&env.other_queue(), &other, |x| x * 2);
+    let behind = update(&env.other_queue(), &other, doubled);
     assert_eq!(code(blocked.wait()), ErrorCode::Invalid);
     assert_eq!(code(behind.wait()), ErrorCode::Invalid);
     assert_eq!(code(queue.wait()), ErrorCode::Invalid);
@@ -242,7 +245,7 @@ fn a_wait_for_something_else_is_allowed_beside_it(env: &Env) {
     let queue = env.queue();
     let [a, b] = [(); 2].map(|()| Buffer::from_vec(iota(4)).unwrap());
     let mut host = a.host_access(ReadWrite).unwrap();
-    update(&queue, &b, |x| x + 1).wait().unwrap();
+    update(&queue, &b, plus_one).wait().unwrap();
     queue.wait().unwrap();
     host[0] = b.host_access(Read).unwrap()[3];
     drop(host);
@@ -253,7 +256,7 @@ fn a_wait_of_another_thread_ends_when_it_is_dropped(env: &Env) {
     let queue = env.queue();
     let buffer = Buffer::from_vec(iota(4)).unwrap();
     let host = buffer.host_access(ReadWrite).unwrap();
-    let kernel = update(&queue, &buffer, |x| x + 1);
+    let kernel = update(&queue, &buffer, plus_one);
     std::thread::scope(|scope| {
         let waiting = [scope.spawn(|| kernel.wait()), scope.spawn(|| queue.wait())];
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -271,8 +274,8 @@ fn a_forgotten_one_holds_its_buffer_back_and_nothing_else(env: &Env) {
     let buffer = Buffer::from_vec(iota(4)).unwrap();
     let other = Buffer::from_vec(iota(4)).unwrap();
     std::mem::forget(buffer.host_access(ReadWrite).unwrap());
-    let held = update(&queue, &buffer, |x| x + 1);
-    assert_completes(&update(&queue, &other, |x| x + 1));
+    let held = update(&queue, &buffer, plus_one);
+    assert_completes(&update(&queue, &other, plus_one));
     assert_held_back(&held);
     assert_eq!(code(held.wait()), ErrorCode::Invalid);
     assert_eq!(code(queue.wait()), ErrorCode::Invalid);
@@ -289,7 +292,7 @@ fn it_is_released_in_unwinding(env: &Env) {
         panic!("on purpose");
     }));
     assert!(unwound.is_err());
-    assert_completes(&update(&env.queue(), &buffer, |x| x + 1));
+    assert_completes(&update(&env.queue(), &buffer, plus_one));
     assert_eq!(buffer.to_vec().unwrap(), [10, 2, 3, 4]);
 }
 
@@ -305,7 +308,7 @@ fn a_cancelled_wait_leaves_nothing_behind(env: &Env) {
     for _ in 0..10 {
         assert_eq!(code(other.host_access(Write)), ErrorCode::Invalid);
     }
-    let after = update(&env.queue(), &other, |x| x + 1);
+    let after = update(&env.queue(), &other, plus_one);
     drop(host);
     assert_completes(&mixed);
     assert_completes(&after);
@@ -325,7 +328,7 @@ fn a_refused_access_that_was_to_overwrite_all_has_overwritten_nothing(env: &Env)
     assert_eq!(code(other.host_access(Write.no_init())), ErrorCode::Invalid);
     drop(host);
     assert_completes(&mixed);
-    assert_completes(&update(&env.queue(), &other, |x| x + 1));
+    assert_completes(&update(&env.queue(), &other, plus_one));
     assert_eq!(other.to_vec().unwrap(), [6, 12, 13, 14]);
 }
 
@@ -333,7 +336,7 @@ fn submission_beside_it_does_not_block(env: &Env) {
     let queue = env.queue();
     let buffer = Buffer::from_vec(vec![0; 4]).unwrap();
     let host = buffer.host_access(ReadWrite).unwrap();
-    let (since, events) = counted(|| (0..200).map(|_| update(&queue, &buffer, |x| x + 1)).collect::<Vec<_>>());
+    let (since, events) = counted(|| (0..200).map(|_| update(&queue, &buffer, plus_one)).collect::<Vec<_>>());
     assert_eq!(since.nodes_completed, 0);
     assert!(since.delayed_commands >= 1);
     drop(host);

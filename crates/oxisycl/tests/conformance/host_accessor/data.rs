@@ -3,7 +3,7 @@
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
-use crate::support::{Random, code, iota, read_on, update, update_range, write_positions};
+use crate::support::{Random, code, iota, plus_one, read_on, update, update_range, write_positions};
 
 tests![
     it_sees_what_kernels_wrote,
@@ -37,7 +37,7 @@ tests![
 fn it_sees_what_kernels_wrote(env: &Env) {
     let buffer = Buffer::from_vec_nd(iota(6), [2, 3]).unwrap();
     for (i, queue) in [env.queue(), env.other_queue(), env.third_queue()].iter().enumerate() {
-        update(queue, &buffer, |x| x + 1);
+        update(queue, &buffer, plus_one);
         let host = buffer.host_access(Read).unwrap();
         assert_eq!(
             host.iter().copied().collect::<Vec<_>>(),
@@ -49,7 +49,7 @@ fn it_sees_what_kernels_wrote(env: &Env) {
 fn kernels_see_what_it_wrote(env: &Env) {
     let buffer = Buffer::from_vec(iota(4)).unwrap();
     for (i, queue) in [env.queue(), env.other_queue(), env.third_queue()].iter().enumerate() {
-        update(queue, &buffer, |x| x + 1);
+        update(queue, &buffer, plus_one);
         buffer.host_access(ReadWrite).unwrap()[3] = 100 * i as i32;
         assert_eq!(read_on(queue, &buffer)[2..], [3 + i as i32, 100 * i as i32]);
     }
@@ -314,8 +314,8 @@ fn it_shows_the_memory_of_an_owned_vector(env: &Env) {
     let address = data.as_ptr();
     let buffer = Buffer::from_vec_nd(data, 100).unwrap();
     assert_eq!(buffer.host_access(Read).unwrap().as_ptr(), address);
-    update(&env.queue(), &buffer, |x| x + 1);
-    update(&env.other_queue(), &buffer, |x| x + 1);
+    update(&env.queue(), &buffer, plus_one);
+    update(&env.other_queue(), &buffer, plus_one);
     let host = buffer.host_access(ReadWrite).unwrap();
     assert_eq!((host.as_ptr(), host[99]), (address, 101));
 }
@@ -352,6 +352,6 @@ fn lost_data_is_an_error(env: &Env) {
     assert_eq!(code(failed.wait()), ErrorCode::Kernel);
     buffer.host_access(Write.no_init()).unwrap().as_mut_slice().fill(1);
     assert_eq!(buffer.to_vec().unwrap(), [1; 4]);
-    update(&env.queue(), &buffer, |x| x + 1);
+    update(&env.queue(), &buffer, plus_one);
     assert_eq!(buffer.to_vec().unwrap(), [2; 4]);
 }

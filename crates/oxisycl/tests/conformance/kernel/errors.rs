@@ -5,7 +5,7 @@ use std::cell::Cell;
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
-use crate::support::{code, counted, iota, update, write_positions};
+use crate::support::{code, counted, iota, plus_one, update, write_positions};
 
 tests![
     a_range_with_too_many_items_is_refused,
@@ -123,7 +123,7 @@ fn a_panic_of_the_closure_goes_through_and_nothing_runs(env: &Env) {
     });
     assert!(result.is_err());
     assert_eq!(since.nodes, 0);
-    update(&queue, &buffer, |x| x + 1);
+    update(&queue, &buffer, plus_one);
     assert_eq!(buffer.into_vec().unwrap(), [1, 2, 3, 4]);
 }
 
@@ -208,7 +208,7 @@ fn the_queue_goes_on_after_a_panic(env: &Env) {
         let buffer = Buffer::from_vec(iota(100)).unwrap();
         for _ in 0..3 {
             let failed = queue.parallel_for(100, |item| assert!(item.index() != 50, "on purpose")).unwrap();
-            update(&queue, &buffer, |x| x + 1);
+            update(&queue, &buffer, plus_one);
             assert_eq!(code(failed.wait()), ErrorCode::Kernel);
         }
         assert_eq!(buffer.to_vec().unwrap()[99], 102);
@@ -233,7 +233,7 @@ fn a_panic_among_many_small_kernels_is_that_kernels_alone(env: &Env) {
         let mut others = Vec::new();
         let events: Vec<Event> = (0..64)
             .map(|step| {
-                others.push(update(&other_queue, &elsewhere, |x| x + 1));
+                others.push(update(&other_queue, &elsewhere, plus_one));
                 let submitted = queue.submit(|cg| {
                     cg.name(if step == FAILING { "step 37" } else { "step" });
                     let data = cg.access(&buffers[step], ReadWrite);

@@ -4,7 +4,7 @@ use oxisycl::kernel as kernel_of;
 use oxisycl::prelude::*;
 
 use crate::harness::{Env, tests};
-use crate::support::{Gate, assert_completes, assert_held_back, counted, iota, update};
+use crate::support::{Gate, assert_completes, assert_held_back, counted, iota, plus_one, update};
 
 tests![
     every_id_of_a_line_runs_once,
@@ -149,7 +149,7 @@ fn a_range_with_a_zero_still_has_dependencies(env: &Env) {
         cg.parallel_for(0, move |item| data.set(item, -1))
     });
     let empty = empty.unwrap();
-    let after = update(&queue, &buffer, |x| x + 1);
+    let after = update(&queue, &buffer, plus_one);
     assert_held_back(&empty);
     assert_held_back(&after);
     gate.open();

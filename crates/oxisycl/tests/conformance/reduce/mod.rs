@@ -8,7 +8,7 @@ use oxisycl::reduction::{TILE, reduction, reduction_without_identity};
 
 use crate::copy::host::block_on;
 use crate::harness::{Env, tests};
-use crate::support::{Random, counted, update};
+use crate::support::{Random, counted, plus_one, update};
 
 tests![
     numbers_of_each_type_are_summed,
@@ -372,7 +372,7 @@ fn reductions_wait_for_what_they_read(env: &Env) {
     let queue = env.queue();
     let mut sums = Vec::new();
     for _ in 0..10 {
-        update(&queue, &buffer, |x| x + 1);
+        update(&queue, &buffer, plus_one);
         sums.push(queue.reduce(&buffer, Sum).unwrap());
     }
     for (i, sum) in sums.into_iter().enumerate() {

@@ -5,7 +5,7 @@ use oxisycl::prelude::*;
 use oxisycl::usm::UsmSlice;
 
 use crate::harness::{Env, tests};
-use crate::support::{Gate, code, counted, iota, read_on, touch, update, write_positions};
+use crate::support::{Gate, code, counted, doubled, iota, negated, plus_one, read_on, touch, update, write_positions};
 
 tests![
     a_buffer_takes_over_an_allocation_with_its_data,
@@ -37,7 +37,7 @@ fn a_buffer_takes_over_an_allocation_with_its_data(env: &Env) {
         let buffer = BufferOptions::new().from_usm_nd(filled(&queue, kind, 12), [3, 4]).unwrap();
         assert!(buffer.is_current_on(env.device()), "{kind}");
         assert_eq!(read_on(&queue, &buffer), iota(12), "{kind}");
-        update(&queue, &buffer, |x| x + 1);
+        update(&queue, &buffer, plus_one);
         assert_eq!(buffer.to_vec().unwrap(), (1..13).collect::<Vec<_>>(), "{kind}");
     }
 }
@@ -62,14 +62,14 @@ fn into_usm_waits_for_submitted_commands(env: &Env) {
     let queue = env.queue();
     let buffer = BufferOptions::new().from_usm_nd(filled(&queue, UsmKind::Device, 4), 4).unwrap();
     let gate = Gate::writing(&queue, &buffer);
-    update(&queue, &buffer, |x| x + 1);
+    update(&queue, &buffer, plus_one);
     gate.open_later();
     assert_eq!(buffer.into_usm().unwrap().to_vec(&queue).unwrap(), [1, 2, 3, 4]);
 }
 
 fn into_usm_of_another_buffer_is_refused(env: &Env) {
     let buffer = Buffer::from_vec(iota(4)).unwrap();
-    update(&env.queue(), &buffer, |x| x + 1);
+    update(&env.queue(), &buffer, plus_one);
     assert_eq!(code(buffer.into_usm()), ErrorCode::Invalid);
     assert_eq!(code(Buffer::<i32, 1>::uninit(4).unwrap().into_usm()), ErrorCode::Invalid);
 }
@@ -106,7 +106,7 @@ fn an_allocation_is_freed_with_its_buffer(env: &Env) {
     let (since, ()) = counted(|| {
         let buffer = BufferOptions::new().from_usm_nd(filled(&queue, UsmKind::Device, 8), 8).unwrap();
         let gate = Gate::writing(&queue, &buffer);
-        let last = update(&queue, &buffer, |x| x + 1);
+        let last = update(&queue, &buffer, plus_one);
         let (since, ()) = counted(|| {
             drop(buffer);
             std::thread::sleep(std::time::Duration::from_millis(5));
@@ -129,9 +129,9 @@ fn a_buffer_over_a_pointer_uses_the_memory(env: &Env) {
         };
         let buffer = buffer.unwrap();
         assert_eq!(buffer.usm_pointer(env.device()), Some(slice.as_ptr()));
-        let (since, ()) = counted(|| update(&queue, &buffer, |x| x + 1).wait().unwrap());
+        let (since, ()) = counted(|| update(&queue, &buffer, plus_one).wait().unwrap());
         assert_eq!((since.buffer_allocations, since.transfers()), (0, 0), "{kind}");
-        update(&env.other_queue(), &buffer, |x| x * 2);
+        update(&env.other_queue(), &buffer, doubled);
         touch(&queue, &buffer).wait().unwrap();
         drop(buffer);
         assert_eq!(slice.to_vec(&queue).unwrap(), iota(12).iter().map(|x| (x + 1) * 2).collect::<Vec<_>>(), "{kind}");
@@ -163,7 +163,7 @@ fn a_buffer_over_a_pointer_does_not_free_it(env: &Env) {
         for _ in 0..3 {
             // SAFETY: as in the tests above, one buffer after the other.
             let buffer = unsafe { BufferOptions::new().from_usm_pointer(slice.as_ptr(), 8, env.device(), true) };
-            update(&queue, &buffer.unwrap(), |x| x + 1).wait().unwrap();
+            update(&queue, &buffer.unwrap(), plus_one).wait().unwrap();
         }
     });
     assert_eq!((since.usm_frees, since.buffer_frees, since.buffer_allocations), (0, 0, 0));
@@ -175,9 +175,9 @@ fn a_buffer_over_usm_serves_all_devices(env: &Env) {
     for kind in KINDS {
         let buffer = BufferOptions::new().page_size(4).from_usm_nd(filled(&queue, kind, 16), 16).unwrap();
         for round in 0..2 {
-            update(&env.queue(), &buffer, |x| x + 1);
+            update(&env.queue(), &buffer, plus_one);
             crate::support::update_range(&env.third_queue(), &buffer, 4 * round, 4, |x| x * 10);
-            update(&queue, &buffer, |x| -x);
+            update(&queue, &buffer, negated);
         }
         let expected = (0..16).map(|i: i32| {
             let first = if i < 4 { -(i + 1) * 10 } else { -(i + 1) };
