@@ -73,6 +73,8 @@ pub use device::Device;
 pub use event::{Event, Profile};
 pub use handler::{Handler, HostMemory, HostScope, HostSlot, HostTaskAccessor, InteropHandle, NativeScope};
 pub use host_accessor::{HostAccessor, HostIter};
+#[cfg(feature = "image")]
+pub use image_objects::ImagePixel;
 pub use image_objects::{
     BorrowedImage, HostSampledImageAccessor, HostUnsampledImageAccessor, ImageLimits, ImagePitch, IntoPixelsError,
     SampledImage, UnsampledImage,

@@ -37,13 +37,17 @@ pub(super) fn check_sampled<const D: usize>(range: Range<D>) -> Result {
     }
 }
 
-/// Why [`UnsampledImage::into_vec`] failed, and the image.
+/// Why [`UnsampledImage::into_vec`] or another method that takes the pixels failed, and the image.
 pub struct IntoPixelsError<const D: usize, F = ImageFormat> {
     image: Box<UnsampledImage<D, F>>,
     error: Error,
 }
 
 impl<const D: usize, F> IntoPixelsError<D, F> {
+    pub(super) fn new(image: UnsampledImage<D, F>, error: Error) -> Self {
+        Self { image: Box::new(image), error }
+    }
+
     /// The image, unchanged.
     pub fn into_image(self) -> UnsampledImage<D, F> {
         *self.image
@@ -198,7 +202,7 @@ impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
     pub fn into_vec<P: DeviceCopyable + Pod>(self) -> Result<Vec<P>, IntoPixelsError<D, F>> {
         match self.bytes.take_pixels() {
             Ok(data) => Ok(data),
-            Err(error) => Err(IntoPixelsError { image: Box::new(self), error }),
+            Err(error) => Err(IntoPixelsError::new(self, error)),
         }
     }
 }

@@ -9,6 +9,8 @@ mod copy;
 mod create;
 mod host;
 mod limits;
+#[cfg(feature = "image")]
+mod pictures;
 mod pitch;
 mod properties;
 mod sampled;
@@ -25,6 +27,8 @@ pub use borrowed::BorrowedImage;
 pub use create::IntoPixelsError;
 pub use host::{HostSampledImageAccessor, HostUnsampledImageAccessor};
 pub use limits::ImageLimits;
+#[cfg(feature = "image")]
+pub use pictures::ImagePixel;
 pub use pitch::ImagePitch;
 pub use sampled::SampledImage;
 

@@ -106,6 +106,12 @@ impl<const D: usize, F: PixelFormat> SampledImage<D, F> {
         &self.image
     }
 
+    /// The image without the sampler.
+    #[cfg(feature = "image")]
+    pub(super) fn into_unsampled(self) -> UnsampledImage<D, F> {
+        self.image
+    }
+
     /// This image with its format as a type, or as a value, as [`UnsampledImage::with_format`] gives, with its errors.
     pub fn with_format<G: PixelFormat>(&self, format: G) -> Result<SampledImage<D, G>> {
         Ok(SampledImage::new(self.image.with_format(format)?, self.sampler))

@@ -1,7 +1,9 @@
-//! Buffers made of what other crates have, and given back: each file is about the feature of one crate, and there only with it. Elements of
+//! Buffers and images made of what other crates have, and given back. Each file is about the feature of one crate, and there only with it. Elements of
 //! other crates are in the suite of kernels.
 
 #[cfg(feature = "ndarray")]
 mod arrays;
+#[cfg(feature = "image")]
+mod pictures;
 #[cfg(feature = "image")]
 mod pixels;
