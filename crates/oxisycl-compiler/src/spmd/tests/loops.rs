@@ -114,7 +114,8 @@ fn a_loop_takes_as_many_items_at_once_as_there_are_lanes() {
     assert!(text.contains("fadd <4 x float>") && !text.contains("<8 x float>"), "{text}");
 }
 
-/// The code before the loop may end in a call that may unwind, whose value the loop uses. Once the heap of this compiler was damaged by that.
+/// The code before the loop may end in a call that may unwind, whose value the loop uses. Once the heap of this compiler was damaged by that. Without the
+/// call in the landing pad, LLVM would make it a plain call.
 #[test]
 fn a_range_may_be_made_by_a_call_that_may_unwind() {
     let text = LOOP.replace("CODE", "").replace("DROP", "").replace(
@@ -122,9 +123,11 @@ fn a_range_may_be_made_by_a_call_that_may_unwind() {
   br label %head
 head:",
         "store i64 %count, ptr %end
-  %first = invoke i64 @next(ptr %range) to label %begun unwind label %outer
+  %make = load ptr, ptr %0
+  %first = invoke i64 %make(ptr %range) to label %begun unwind label %outer
 outer:
   %early = landingpad { ptr, i32 } cleanup
+  call void @foreign()
   resume { ptr, i32 } %early
 begun:
   store i64 %first, ptr %range
