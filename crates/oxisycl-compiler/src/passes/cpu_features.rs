@@ -40,7 +40,7 @@ const CHOICE: &str = "oxisycl.choice";
 const NOT_ATOMIC: i32 = 0;
 
 /// Adds the names of statics that cache answers. To be called before [`answer_no`], which removes the queries. The device library asks in
-/// native code alone: its caches go with that code, and need not be judged by all that the program's crates do.
+/// native code alone. Its caches go with that code, and are not judged by all that the program's crates do.
 pub(crate) fn caches(module: &Module<'_>, names: &mut BTreeSet<String>) {
     querying_functions(module, &mut |query| {
         if origin::of(query.name()) != Origin::Device {
