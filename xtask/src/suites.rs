@@ -32,8 +32,8 @@ pub(crate) fn tests(workspace: &Workspace) -> Result<Outcome> {
     bare.retain(|test| !test.has_stages());
     let fewest = (test_functions(&workspace.files(&["rs"])?) * SHARE / 100).max(1);
     let mut flaky = Vec::new();
-    let counts = if succeeds(cargo(workspace).args(["nextest", "--version"])) {
-        let mut counts = with_nextest(workspace, &bare, fewest, &mut flaky)?;
+    let counts = if has_nextest(workspace) {
+        let mut counts = run_nextest(workspace, &filter(&bare), fewest, &mut flaky)?;
         for test in &bare {
             let own = test.run(workspace)?;
             counts.passed += own.passed;
@@ -50,12 +50,33 @@ pub(crate) fn tests(workspace: &Workspace) -> Result<Outcome> {
         }
         count(run_captured(&mut command)?, Counts::of_cargo_test, fewest)?
     };
+    Ok(Outcome::Passed(note_of(counts, &flaky)))
+}
+
+/// Tests of `cargo sycl` that build programs with all that they depend on, in several profiles, as nextest names them. The longest takes six minutes of a slow
+/// machine. A stage of their own, which comes last, and which CI leaves out where it is late.
+const BUILDS: &str = "binary_id(=cargo-sycl::workspace) | binary_id(=cargo-sycl::code) & \
+                      test(=native::native_code_stays_in_a_program_that_is_stripped_and_aborts)";
+/// The fewest of them.
+const FEWEST_BUILDS: u64 = 9;
+
+/// The tests of [`BUILDS`].
+pub(crate) fn builds(workspace: &Workspace) -> Result<Outcome> {
+    if !has_nextest(workspace) {
+        return Ok(Outcome::Passed("ran with the others, by `cargo test`".to_owned()));
+    }
+    let mut flaky = Vec::new();
+    let counts = run_nextest(workspace, BUILDS, FEWEST_BUILDS, &mut flaky)?;
+    Ok(Outcome::Passed(note_of(counts, &flaky)))
+}
+
+fn note_of(counts: Counts, flaky: &[String]) -> String {
     let Counts { passed, ignored, .. } = counts;
     let mut note = format!("{passed} tests, {ignored} ignored");
     if !flaky.is_empty() {
         note.push_str(&format!("; FLAKY, passed when repeated: {}", flaky.join(", ")));
     }
-    Ok(Outcome::Passed(note))
+    note
 }
 
 /// The documentation tests. A stage of their own, so that one of them that fails has only these repeated.
@@ -102,18 +123,19 @@ pub(crate) fn release(workspace: &Workspace) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("{} tests", counts.passed)))
 }
 
-/// A test that fails is repeated once: a machine may be so busy that it finds no time. That a test needed it is a fault of the test, and is reported
-/// through `flaky`.
-fn with_nextest(workspace: &Workspace, bare: &[BareTest], fewest: u64, flaky: &mut Vec<String>) -> Result<Counts> {
+fn has_nextest(workspace: &Workspace) -> bool {
+    succeeds(cargo(workspace).args(["nextest", "--version"]))
+}
+
+/// Runs the tests of a filter. A test that fails is repeated once: a machine may be so busy that it finds no time. That a test needed it is a
+/// fault of the test, and is reported through `flaky`.
+fn run_nextest(workspace: &Workspace, filter: &str, fewest: u64, flaky: &mut Vec<String>) -> Result<Counts> {
     let mut command = cargo(workspace);
     command.args(["nextest", "run", "--workspace", "--retries", "1", "--features", &examples::features(workspace)?]);
     if has_all_needs(workspace) {
         command.args(["--run-ignored", "all"]);
     }
-    if !bare.is_empty() {
-        command.args(["-E", &filter(bare)]);
-    }
-    let captured = run_captured(&mut command)?;
+    let captured = run_captured(command.args(["-E", filter]))?;
     flaky.extend(flaky_tests(&captured.output()));
     count(captured, Counts::of_nextest, fewest)
 }
@@ -123,10 +145,10 @@ fn has_all_needs(workspace: &Workspace) -> bool {
     opencl::environment(workspace).is_some() && ptxas::find(workspace).is_some()
 }
 
-/// The nextest filter for all tests but those with their own `main`.
+/// The nextest filter for all tests but those with their own `main`, and [`BUILDS`].
 fn filter(bare: &[BareTest]) -> String {
     let names = bare.iter().map(|test| format!("binary_id(={}::{})", test.package, test.name));
-    format!("not ({})", names.collect::<Vec<_>>().join(" | "))
+    format!("not ({})", [BUILDS.to_owned()].into_iter().chain(names).collect::<Vec<_>>().join(" | "))
 }
 
 /// The counts of a run that succeeded, if they reach `fewest`.
@@ -192,8 +214,11 @@ mod tests {
     #[test]
     fn tests_with_their_own_main_are_left_out_of_nextest() {
         let test = |name: &str| BareTest { package: "oxisycl".to_owned(), name: name.to_owned() };
-        assert_eq!(filter(&[test("conformance")]), "not (binary_id(=oxisycl::conformance))");
-        assert_eq!(filter(&[test("a"), test("b")]), "not (binary_id(=oxisycl::a) | binary_id(=oxisycl::b))");
+        assert_eq!(filter(&[]), format!("not ({BUILDS})"));
+        assert_eq!(
+            filter(&[test("a"), test("b")]),
+            format!("not ({BUILDS} | binary_id(=oxisycl::a) | binary_id(=oxisycl::b))")
+        );
         assert!(test("conformance").has_stages() && !test("a").has_stages());
     }
 
