@@ -81,9 +81,9 @@ const STAGES: &[Stage] = &[
     stage("deny", deny::run),
     stage("loom", loom::run),
     // Each ends before the 80th minute of a slow machine.
-    stage("release", suites::release).leaving(&["release"]).until(72),
-    stage("install", install::run).leaving(&["install-stage"]).until(75),
-    stage("builds", suites::builds).repeating().until(62),
+    stage("release", suites::release).leaving(&["release"]).until(68),
+    stage("install", install::run).leaving(&["install-stage"]).until(70),
+    stage("builds", suites::builds).repeating().until(58),
 ];
 
 /// Which stages run, and what becomes of one that cannot.
@@ -347,9 +347,9 @@ mod tests {
         assert_eq!(late, ["release", "install", "builds"]);
         assert!(STAGES.iter().map(|stage| stage.name).collect::<Vec<_>>().ends_with(&late));
         let builds = STAGES.last().unwrap();
-        assert_eq!([60, 62, 63].map(|minute| builds.is_late(Duration::from_secs(60 * minute))), [false, false, true]);
+        assert_eq!([50, 58, 59].map(|minute| builds.is_late(Duration::from_secs(60 * minute))), [false, false, true]);
         assert!(!STAGES[0].is_late(Duration::from_secs(1_000_000)));
-        assert!(too_late(builds).starts_with("NOT RUN: more than 62 minutes"));
+        assert!(too_late(builds).starts_with("NOT RUN: more than 58 minutes"));
     }
 
     #[test]
