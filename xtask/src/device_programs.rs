@@ -1,8 +1,8 @@
 //! The programs with kernels that stages look at: suites, benchmarks and examples, built once with images for NVIDIA GPUs and for OpenCL.
 //!
 //! Invariant: one build for all stages. Each of them sees the images of its own target, and both come from one compilation of the host's
-//! code. Suites run on the host from the same build. Two of them have images for OpenCL alone: the conformance suite, which has more kernels
-//! than all others together, and the accuracy of mathematics. Each further target takes minutes of two slow processors. The bundle for GPU
+//! code. Suites run on the host from the same build. Two of them have images for OpenCL alone. The conformance suite has more kernels than
+//! all others together, and the accuracy of mathematics is built by its own stage. Each further target takes minutes of two slow processors. The bundle for GPU
 //! machines builds them for GPUs, and runs them there. Does not look into programs, and runs none.
 
 use std::collections::BTreeMap;
@@ -27,8 +27,10 @@ const PACKAGES: &[&str] = &["oxisycl", "oxisycl-examples", "oxisycl-kernel-suite
 /// the other tests talk with their host, in ways that no GPU has, and some reach the whole runtime.
 const PROGRAMS: [(&[&str], &[&str]); 2] = [
     (&["--test", "kernels", "--test", "fuzz", "--benches", "--examples"], &[PTX, SPIRV]),
-    (&["--test", "conformance", "--test", "math"], &[SPIRV]),
+    (&["--test", "conformance"], &[SPIRV]),
 ];
+/// One that is built apart, by the stage that runs it.
+const MATH: [(&[&str], &[&str]); 1] = [(&["--test", "math"], &[SPIRV])];
 
 /// Tests with their own `main` that are programs of this kind, with their packages. Plain `cargo test` builds none of them.
 pub(crate) const BARE_TESTS: [(&str, &str); 3] =
@@ -37,7 +39,7 @@ pub(crate) const BARE_TESTS: [(&str, &str); 3] =
 /// The programs by kind and name, such as `test conformance`. Built by the first stage that asks.
 pub(crate) fn all(workspace: &Workspace) -> Result<&'static BTreeMap<String, PathBuf>> {
     static BUILT: OnceLock<Result<BTreeMap<String, PathBuf>>> = OnceLock::new();
-    BUILT.get_or_init(|| build(workspace)).as_ref().map_err(Clone::clone)
+    BUILT.get_or_init(|| build(workspace, &PROGRAMS)).as_ref().map_err(Clone::clone)
 }
 
 /// One of them.
@@ -46,13 +48,19 @@ pub(crate) fn named(workspace: &Workspace, kind: &str, name: &str) -> Result<Pat
     program.ok_or_else(|| Failure::new(format!("cargo built no {kind} {name}")))
 }
 
-fn build(workspace: &Workspace) -> Result<BTreeMap<String, PathBuf>> {
+/// The accuracy of mathematics. Built now.
+pub(crate) fn math(workspace: &Workspace) -> Result<PathBuf> {
+    let program = build(workspace, &MATH)?.remove("test math");
+    program.ok_or_else(|| Failure::new("cargo built no test math"))
+}
+
+fn build(workspace: &Workspace, sets: &[(&[&str], &[&str])]) -> Result<BTreeMap<String, PathBuf>> {
     let features = examples::features(workspace)?;
     let mut built = BTreeMap::new();
-    for (programs, targets) in PROGRAMS {
+    for (programs, targets) in sets {
         let mut command = cargo(workspace);
         command.args(["sycl", "build", "--targets", &targets.join(",")]);
-        command.args(["--message-format", "json-render-diagnostics"]).args(programs);
+        command.args(["--message-format", "json-render-diagnostics"]).args(*programs);
         // The same packages and features each time, so that what they share is built once.
         command.args(PACKAGES.iter().flat_map(|package| ["-p", package])).args(["--features", &features]);
         let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;

@@ -1,5 +1,5 @@
-//! Suites with kernels on a real OpenCL driver, Intel's for CPUs. They are the kernels of ordinary code, random ones, the conformance suite
-//! with its panics, and the accuracy of mathematics.
+//! Suites with kernels on a real OpenCL driver, Intel's for CPUs. They are the kernels of ordinary code, random ones, and the conformance suite
+//! with its panics. The accuracy of mathematics is a stage of its own.
 //!
 //! Has `spirv-val` look at each module, and runs the programs. The modules of the examples and
 //! benchmarks are looked at as well; those programs have stages of their own. Invariants: each suite must report about as many tests as
@@ -79,16 +79,6 @@ const SUITES: &[Suite] = &[
         fewest_modules: 183,
     },
     Suite {
-        package: conformance::PACKAGE,
-        test: "math",
-        // Each test keeps all processors busy.
-        arguments: &["--nocapture", "--test-threads", "1"],
-        devices: ALONE,
-        counting: Counting::Harness,
-        fewest: 28,
-        fewest_modules: 340,
-    },
-    Suite {
         package: "oxisycl-kernel-suite",
         test: "fuzz",
         arguments: DEVICE,
@@ -98,6 +88,18 @@ const SUITES: &[Suite] = &[
         fewest_modules: 64,
     },
 ];
+
+/// The accuracy of mathematics, a stage of its own.
+const MATH: Suite = Suite {
+    package: conformance::PACKAGE,
+    test: "math",
+    // Each test keeps all processors busy.
+    arguments: &["--nocapture", "--test-threads", "1"],
+    devices: ALONE,
+    counting: Counting::Harness,
+    fewest: 28,
+    fewest_modules: 340,
+};
 
 /// The package's programs with kernels, by kind and name, and the fewest kernels with code. A program that is not listed is a failure.
 const FEWEST: &[(&str, &str, usize)] = &[
@@ -169,6 +171,15 @@ pub(crate) fn on_host(workspace: &Workspace) -> Result<Outcome> {
         notes.push(format!("{test} {n_tests}"));
     }
     Ok(Outcome::Passed(notes.join(", ")))
+}
+
+/// [`MATH`]: builds, validates and runs it.
+pub(crate) fn math(workspace: &Workspace) -> Result<Outcome> {
+    if opencl::environment(workspace).is_none() {
+        return Ok(Outcome::Skipped(format!("no {}: `cargo xtask test` installs them", opencl::NAME)));
+    }
+    let program = device_programs::math(workspace)?;
+    check(workspace, &MATH, &program).map(Outcome::Passed)
 }
 
 /// One suite: its modules, then itself.

@@ -81,6 +81,7 @@ const STAGES: &[Stage] = &[
     stage("deny", deny::run),
     stage("loom", loom::run),
     // Each ends before the 80th minute of a slow machine.
+    stage("math", opencl_suites::math).until(64),
     stage("release", suites::release).leaving(&["release"]).until(68),
     stage("install", install::run).leaving(&["install-stage"]).until(70),
     stage("builds", suites::builds).repeating().until(58),
@@ -344,7 +345,7 @@ mod tests {
     #[test]
     fn only_the_last_stages_may_be_left_out_where_they_are_late() {
         let late: Vec<_> = STAGES.iter().filter(|stage| stage.latest.is_some()).map(|stage| stage.name).collect();
-        assert_eq!(late, ["release", "install", "builds"]);
+        assert_eq!(late, ["math", "release", "install", "builds"]);
         assert!(STAGES.iter().map(|stage| stage.name).collect::<Vec<_>>().ends_with(&late));
         let builds = STAGES.last().unwrap();
         assert_eq!([50, 58, 59].map(|minute| builds.is_late(Duration::from_secs(60 * minute))), [false, false, true]);
