@@ -95,6 +95,7 @@ fn main() -> ExitCode {
     match run(verb, rest) {
         Ok(Outcome::Passed(note)) if note.is_empty() => println!("{verb}: passed"),
         Ok(Outcome::Passed(note)) => println!("{verb}: passed ({note})"),
+        Ok(Outcome::Late(reason)) => println!("{verb}: NOT RUN: {reason}"),
         Ok(Outcome::Skipped(reason)) => println!("{verb}: did not run: {reason}"),
         Err(failure) => {
             eprintln!("{failure}\n{verb}: failed");

@@ -50,7 +50,7 @@ const DEVICE: &[&str] = &["--device", "opencl"];
 /// Other devices have stages of their own.
 const ALONE: &str = "opencl:0";
 
-/// The tests of the conformance suite that take the longest.
+/// The tests of the conformance suite in the area with the most kernels.
 const GROUPS: &str = " group::";
 
 /// Examples that are run on the driver as well. Each compares its results with what they must be.

@@ -12,6 +12,8 @@ pub(crate) enum Outcome {
     Passed(String),
     /// Something could not be done on this machine; the text says what and why.
     Skipped(String),
+    /// Left out for want of time; the text says what runs it. No failure under CI, and shown again at the end.
+    Late(String),
 }
 
 /// Why a stage or a verb failed: one line, and the findings behind it.

@@ -53,7 +53,7 @@ pub(crate) fn tests(workspace: &Workspace) -> Result<Outcome> {
     Ok(Outcome::Passed(note_of(counts, &flaky)))
 }
 
-/// Tests of `cargo sycl` that build programs with all that they depend on, in several profiles, as nextest names them. The longest takes six minutes of a slow
+/// Tests of `cargo sycl` that build programs with all that they depend on, in several profiles, as nextest names them. The longest takes nine minutes of a slow
 /// machine. A stage of their own, which comes last, and which CI leaves out where it is late.
 const BUILDS: &str = "binary_id(=cargo-sycl::workspace) | binary_id(=cargo-sycl::code) & \
                       test(=native::native_code_stays_in_a_program_that_is_stripped_and_aborts)";

@@ -51,10 +51,12 @@ fn report(outcome: Result<Outcome>, missing: &[Missing], strict: bool) -> Result
     let tools = missing.iter().map(|(name, stages)| format!("{name} (for {})", stages.join(", ")));
     let note = format!("not installed: {}", tools.collect::<Vec<_>>().join(", "));
     match outcome {
-        Ok(Outcome::Passed(stages) | Outcome::Skipped(stages)) if strict => {
+        Ok(Outcome::Passed(stages) | Outcome::Skipped(stages) | Outcome::Late(stages)) if strict => {
             Err(Failure::new(format!("{stages}; {note}")))
         }
-        Ok(Outcome::Passed(stages) | Outcome::Skipped(stages)) => Ok(Outcome::Passed(format!("{stages}; {note}"))),
+        Ok(Outcome::Passed(stages) | Outcome::Skipped(stages) | Outcome::Late(stages)) => {
+            Ok(Outcome::Passed(format!("{stages}; {note}")))
+        }
         Err(failure) => Err(Failure { message: format!("{note}\n{}", failure.message), ..failure }),
     }
 }

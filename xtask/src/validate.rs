@@ -158,7 +158,7 @@ impl Options {
 /// What is said of a stage that CI leaves out.
 fn too_late(stage: &Stage) -> String {
     let (minute, name) = (stage.latest.unwrap_or_default(), stage.name);
-    format!("NOT RUN: more than {minute} minutes were over; `cargo xtask validate --only {name}` runs it")
+    format!("more than {minute} minutes were over; `cargo xtask validate --only {name}` runs it")
 }
 
 /// `cargo xtask validate`.
@@ -182,7 +182,7 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
         options.start_log(workspace, stage.name)?;
         let (start, before) = (Instant::now(), children_seconds().ok());
         let is_late = options.logged && stage.is_late(begin.elapsed());
-        let mut result = if is_late { Ok(Outcome::Passed(too_late(stage))) } else { (stage.run)(workspace) };
+        let mut result = if is_late { Ok(Outcome::Late(too_late(stage))) } else { (stage.run)(workspace) };
         let mut at_first = None;
         let is_early = begin.elapsed() + start.elapsed() < LATEST_REPETITION;
         if options.logged && result.is_err() && !stage.repeats && is_early {
@@ -243,6 +243,7 @@ impl Report {
             Ok(Outcome::Passed(note)) if note.is_empty() => "passed".to_owned(),
             Ok(Outcome::Passed(note)) => format!("passed ({note})"),
             Ok(Outcome::Skipped(reason)) => format!("did not run: {reason}"),
+            Ok(Outcome::Late(reason)) => format!("NOT RUN: {reason}"),
             Err(failure) => {
                 let message = failure.message.lines().next().unwrap_or_default();
                 format!("FAILED: {}", shortened(message, LONGEST_MESSAGE))
@@ -262,6 +263,7 @@ fn summary(reports: &[Report], strict: bool) -> Result<Outcome> {
     };
     let failed = names(Result::is_err);
     let skipped = names(|result| matches!(result, Ok(Outcome::Skipped(_))));
+    let late = names(|result| matches!(result, Ok(Outcome::Late(_))));
     let mut problems = Vec::new();
     if reports.is_empty() {
         problems.push("no stage ran".to_owned());
@@ -276,6 +278,9 @@ fn summary(reports: &[Report], strict: bool) -> Result<Outcome> {
         return Err(Failure::new(format!("{:.0} seconds; {}", seconds, problems.join("; "))));
     }
     let mut note = format!("{} stages, {seconds:.0} seconds", reports.len());
+    if !late.is_empty() {
+        note.push_str(&format!("; NOT RUN, for want of time: {}", late.join(", ")));
+    }
     if !skipped.is_empty() {
         note.push_str(&format!("; did not run: {}", skipped.join(", ")));
     }
@@ -350,7 +355,11 @@ mod tests {
         let builds = STAGES.last().unwrap();
         assert_eq!([50, 58, 59].map(|minute| builds.is_late(Duration::from_secs(60 * minute))), [false, false, true]);
         assert!(!STAGES[0].is_late(Duration::from_secs(1_000_000)));
-        assert!(too_late(builds).starts_with("NOT RUN: more than 58 minutes"));
+        assert!(too_late(builds).starts_with("more than 58 minutes"));
+        let reports = [report("fmt", Ok(Outcome::passed())), report("builds", Ok(Outcome::Late("why".to_owned())))];
+        assert!(reports[1].line().ends_with("  NOT RUN: why") && !reports[1].is_clean());
+        let expected = "2 stages, 3 seconds; NOT RUN, for want of time: builds";
+        assert_eq!(summary(&reports, true), Ok(Outcome::Passed(expected.to_owned())));
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl<'cg> Handler<'cg> {
         self.command("a kernel", |handler| handler.push_kernel(descriptor, captures, range, group))
     }
 
-    /// Adds a launch to the group's command. Not generic: a copy for each kernel was a third of what programs were compiled from.
+    /// Adds a launch to the group's command. Not generic: programs would be compiled with a copy of it, and of what it calls, for each kernel.
     pub(super) fn push_kernel(
         &mut self,
         descriptor: &KernelDescriptor,
