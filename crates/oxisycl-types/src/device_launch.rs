@@ -151,7 +151,7 @@ impl PrintRecord {
 pub struct PanicArgument {
     /// What type it has; the numbers are the image format's.
     pub kind: u32,
-    /// Size in bytes, of a string its length before it was cut off.
+    /// Of a string its length in bytes before it was cut off, of a number at least its size in bytes.
     pub size: u32,
     /// The value, little endian, zero-extended.
     pub bits: [u64; 2],

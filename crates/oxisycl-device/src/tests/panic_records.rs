@@ -4,10 +4,11 @@ use core::fmt;
 
 use oxisycl_types::PanicRecord;
 
-use crate::panic_record::tell;
+use crate::panic_record::{tell, tell_numbers};
 use crate::recorded::Recorded;
 
 const U32: u64 = 11;
+const U64: u64 = 12;
 const TEXT: u64 = 19;
 
 fn value<T>(value: &T, kind: u64) -> Recorded {
@@ -25,6 +26,26 @@ fn the_first_work_item_tells_and_the_others_do_not() {
     }
     assert_eq!((record.state, record.site, record.item), (PanicRecord::COMPLETE, 5, [1, 2, 3]));
     assert_eq!((record.n_arguments, record.text_length, record.arguments[1].bits), (2, 0, [8, 0]));
+}
+
+#[test]
+fn numbers_by_value_are_told_as_those_by_address() {
+    let (mut by_value, mut by_address) = (PanicRecord::EMPTY, PanicRecord::EMPTY);
+    let values = [value(&7u32, U32), value(&u64::MAX, U64)];
+    let kinds = U32 | U64 << 8 | 2 << 24;
+    // SAFETY: records and values of the test.
+    unsafe {
+        tell_numbers(&raw mut by_value, || [1, 2, 3], 5, kinds, [7, u64::MAX, 0]);
+        tell_numbers(&raw mut by_value, || unreachable!("the record is taken"), 6, 0, [9; 3]);
+        tell::<false>(&raw mut by_address, || [1, 2, 3], 5, values.as_ptr(), 2);
+    }
+    // A number may be said to have more bytes than it has.
+    by_value.arguments[0].size = 4;
+    let told = |record: &PanicRecord| {
+        let PanicRecord { state, site, item, n_arguments, text_length, arguments, .. } = *record;
+        (state, site, item, n_arguments, text_length, [arguments[0], arguments[1]])
+    };
+    assert_eq!(told(&by_value), told(&by_address));
 }
 
 #[test]

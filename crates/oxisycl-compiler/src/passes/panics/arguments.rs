@@ -129,7 +129,7 @@ fn stored_at<'c>(array: Value<'c>, offset: u64) -> Option<Value<'c>> {
 /// The most numbers of a record that are passed by value.
 pub(super) const MAX_NUMBERS: usize = 3;
 
-/// The values as 64-bit numbers, and their kinds in the bytes of one number, the first one lowest. `None` if there are too many values, or
+/// The values as 64-bit numbers, and one number with their kinds in its bytes, the first one lowest, and how many they are in the fourth. `None` if there are too many values, or
 /// one is not a number of at most 64 bits. Such values need no memory, which every work-item would reserve even if none panics.
 pub(super) fn numbers<'c>(
     module: &Module<'c>,
@@ -146,7 +146,7 @@ pub(super) fn numbers<'c>(
     if values.len() > MAX_NUMBERS || !values.iter().all(fits) {
         return None;
     }
-    let mut kinds = 0;
+    let mut kinds = (values.len() as u64) << (8 * MAX_NUMBERS);
     let mut numbers = [word.constant(0); MAX_NUMBERS];
     for (index, value) in values.iter().enumerate() {
         kinds |= u64::from(value.kind.number()) << (8 * index);
