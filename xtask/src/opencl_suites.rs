@@ -1,5 +1,5 @@
-//! Suites with kernels on a real OpenCL driver, Intel's for CPUs. They are the kernels of ordinary code, random ones, and the conformance suite
-//! with its panics. The accuracy of mathematics is a stage of its own.
+//! Suites with kernels on a real OpenCL driver, Intel's for CPUs. They are the kernels of ordinary code, and random ones. The conformance suite with its
+//! panics, and the accuracy of mathematics, are stages of their own.
 //!
 //! Has `spirv-val` look at each module, and runs the programs. The modules of the examples and
 //! benchmarks are looked at as well; those programs have stages of their own. Invariants: each suite must report about as many tests as
@@ -60,9 +60,9 @@ const RUN: &[&str] =
 /// The longest that a suite may run; the longest takes a few minutes. A driver that hangs must not hang the run.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 
-/// The suites. The slowest come first.
-const SUITES: &[Suite] = &[
-    // In two parts, since the driver compiles one kernel at a time in each process.
+/// The conformance suite, a stage of its own. In two parts, since the driver compiles one kernel at a time in each process. Both load all kernels before
+/// their first test. In different orders, so that each finds in the cache what the other one has compiled.
+const CONFORMANCE: &[Suite] = &[
     Suite {
         package: conformance::PACKAGE,
         test: conformance::TEST,
@@ -76,13 +76,17 @@ const SUITES: &[Suite] = &[
     Suite {
         package: conformance::PACKAGE,
         test: conformance::TEST,
-        arguments: &["--device", "opencl", GROUPS],
+        arguments: &["--device", "opencl", "--last-first", GROUPS],
         devices: "opencl:0; host:0",
         counting: Counting::Lines,
         fewest: 60,
         // Those of the other part.
         fewest_modules: 0,
     },
+];
+
+/// The kernels of ordinary code, and random ones.
+const KERNELS: &[Suite] = &[
     Suite {
         package: "oxisycl-kernel-suite",
         test: "kernels",
@@ -146,18 +150,37 @@ const FEWEST: &[(&str, &str, usize)] = &[
     ("example", "tour", 7),
 ];
 
-/// Builds, validates and runs.
+/// Builds, validates and runs [`KERNELS`] and some examples.
 pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     if opencl::environment(workspace).is_none() {
-        return Ok(Outcome::Skipped(format!("no {}: `cargo xtask test` installs them", opencl::NAME)));
+        return Ok(no_driver());
     }
-    let programs = build(workspace)?;
     let n_others = validate_others(workspace)?;
     run_examples(workspace)?;
-    let suites: Vec<(&Suite, PathBuf)> = SUITES.iter().zip(programs).collect();
+    let mut notes = run_suites(workspace, KERNELS)?;
+    notes.push(format!("examples and benchmarks with {n_others} modules, {} examples run", RUN.len()));
+    Ok(Outcome::Passed(notes.join(", ")))
+}
+
+/// Builds, validates and runs [`CONFORMANCE`].
+pub(crate) fn conformance(workspace: &Workspace) -> Result<Outcome> {
+    if opencl::environment(workspace).is_none() {
+        return Ok(no_driver());
+    }
+    Ok(Outcome::Passed(run_suites(workspace, CONFORMANCE)?.join(", ")))
+}
+
+fn no_driver() -> Outcome {
+    Outcome::Skipped(format!("no {}: `cargo xtask test` installs them", opencl::NAME))
+}
+
+/// Builds, validates and runs suites, several at a time. Gives what ran, sorted.
+fn run_suites(workspace: &Workspace, suites: &[Suite]) -> Result<Vec<String>> {
+    let programs = suites.iter().map(|suite| device_programs::named(workspace, "test", suite.test));
+    let programs: Vec<(&Suite, PathBuf)> = suites.iter().zip(programs.collect::<Result<Vec<_>>>()?).collect();
     let notes = Mutex::new(Vec::new());
     // The driver compiles one kernel at a time in each process, which takes most of the time.
-    let findings = in_parallel(&suites, |(suite, program)| {
+    let findings = in_parallel(&programs, |(suite, program)| {
         let note = check(workspace, suite, program).map_err(|failure| format!("{}: {failure}", suite.test))?;
         notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
         Ok(())
@@ -165,8 +188,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     Failure::unless_empty("fault of a suite on OpenCL", findings)?;
     let mut notes = notes.into_inner().unwrap_or_else(PoisonError::into_inner);
     notes.sort();
-    notes.push(format!("examples and benchmarks with {n_others} modules, {} examples run", RUN.len()));
-    Ok(Outcome::Passed(notes.join(", ")))
+    Ok(notes)
 }
 
 /// The suites with a `main` of their own on the host, from the same build, except the conformance suite, which has stages of its own.
@@ -179,7 +201,7 @@ pub(crate) fn on_host(workspace: &Workspace) -> Result<Outcome> {
         let captured = process::run_within(&mut command, LIMIT)?;
         process::show(&captured);
         conformance::check(&captured)?;
-        let fewest = SUITES.iter().find(|suite| suite.test == test).map_or(1, |suite| suite.fewest);
+        let fewest = KERNELS.iter().find(|suite| suite.test == test).map_or(1, |suite| suite.fewest);
         let n_tests = count_on(&captured, "host");
         enough("tests", n_tests, fewest)?;
         notes.push(format!("{test} {n_tests}"));
@@ -190,7 +212,7 @@ pub(crate) fn on_host(workspace: &Workspace) -> Result<Outcome> {
 /// [`MATH`]: builds, validates and runs it.
 pub(crate) fn math(workspace: &Workspace) -> Result<Outcome> {
     if opencl::environment(workspace).is_none() {
-        return Ok(Outcome::Skipped(format!("no {}: `cargo xtask test` installs them", opencl::NAME)));
+        return Ok(no_driver());
     }
     let program = device_programs::math(workspace)?;
     check(workspace, &MATH, &program).map(Outcome::Passed)
@@ -219,11 +241,6 @@ fn check(workspace: &Workspace, suite: &Suite, program: &Path) -> Result<String>
 
 fn enough(what: &str, found: usize, fewest: usize) -> Result<()> {
     if found < fewest { Err(Failure::new(format!("{found} {what}, at least {fewest} expected"))) } else { Ok(()) }
-}
-
-/// The programs of the suites, in the order of the list.
-fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
-    SUITES.iter().map(|suite| device_programs::named(workspace, "test", suite.test)).collect()
 }
 
 /// Has `spirv-val` look at the modules of the examples and benchmarks. Gives the number of those.

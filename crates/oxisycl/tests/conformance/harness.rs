@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Completion, Failed, Trial};
+use oxisycl::kernel_bundle::{Executable, KernelBundle};
 use oxisycl::observe::{Counters, counters};
 use oxisycl::simulated::{SimulatedConfig, SimulatedControl, Simulator};
 use oxisycl::{BackendKind, Device, KernelId, Queue};
@@ -209,6 +210,7 @@ struct Skip(String);
 struct Arguments {
     device: String,
     seed: u64,
+    last_first: bool,
     others: Vec<String>,
 }
 
@@ -216,7 +218,7 @@ impl Arguments {
     fn parse() -> Self {
         let mut arguments = std::env::args();
         let program = arguments.next().unwrap_or_default();
-        let mut parsed = Self { device: "all".to_owned(), seed: 1, others: vec![program] };
+        let mut parsed = Self { device: "all".to_owned(), seed: 1, last_first: false, others: vec![program] };
         while let Some(argument) = arguments.next() {
             let (name, inline) = match argument.split_once('=') {
                 Some((name, value)) => (name, Some(value.to_owned())),
@@ -229,6 +231,7 @@ impl Arguments {
                     Ok(seed) => parsed.seed = seed,
                     Err(error) => usage(&format!("--seed: {error}")),
                 },
+                "--last-first" => parsed.last_first = true,
                 _ => parsed.others.push(argument),
             }
         }
@@ -237,7 +240,10 @@ impl Arguments {
 }
 
 fn usage(problem: &str) -> ! {
-    eprintln!("{problem}\nusage: conformance [--device {}|all] [--seed N] [FILTER] [--exact]", KINDS.join("|"));
+    eprintln!(
+        "{problem}\nusage: conformance [--device {}|all] [--seed N] [--last-first] [FILTER] [--exact]",
+        KINDS.join("|")
+    );
     std::process::exit(2)
 }
 
@@ -260,12 +266,26 @@ struct Kind {
 
 impl Kind {
     /// Loads all kernels, once: tests keep kernels running while they launch others for the first time.
-    fn load(&self) {
+    fn load(&self, last_first: bool) {
         self.load.call_once(|| {
             for root in &self.roots {
+                if last_first {
+                    load_last_first(root);
+                }
                 root.load_kernels().expect("a device takes its kernels");
             }
         });
+    }
+}
+
+/// Loads kernels in another order than [`Device::load_kernels`]. Drivers compile one kernel at a time in each process. So of two processes, each finds in the
+/// cache what the other one has compiled.
+fn load_last_first(root: &Device) {
+    let Ok(queue) = Queue::new(root) else { return };
+    for kernel in KernelId::all().unwrap_or_default().into_iter().rev() {
+        let builder = KernelBundle::<Executable>::builder(queue.context()).with_devices(std::slice::from_ref(root));
+        // What cannot be loaded is told by what follows.
+        let _ = builder.with_kernels(&[kernel]).get();
     }
 }
 
@@ -305,7 +325,8 @@ pub(crate) fn main(areas: &[(&str, &[Test])]) -> ExitCode {
     let mut settings = libtest_mimic::Arguments::from_iter(&arguments.others);
     // Tests compare counters of the process.
     settings.test_threads = Some(1);
-    let harness = Arc::new(Harness { panics: record_panics(), current: watch(), seed: arguments.seed });
+    let Arguments { seed, last_first, .. } = arguments;
+    let harness = Arc::new(Harness { panics: record_panics(), current: watch(), seed, last_first });
     let tests = || areas.iter().flat_map(|(area, tests)| tests.iter().map(move |test| (area, test)));
     let mut trials = Vec::new();
     for kind in kinds.into_iter().map(Arc::new) {
@@ -337,11 +358,12 @@ struct Harness {
     panics: Panics,
     current: Current,
     seed: u64,
+    last_first: bool,
 }
 
 impl Harness {
     fn run_on_device(&self, name: &str, kind: &Kind, run: fn(&Env)) -> Result<Completion, Failed> {
-        kind.load();
+        kind.load(self.last_first);
         let ended_well = |env: &Env| {
             if env.is_used.get() {
                 Ok(!env.may_leak.get())

@@ -1,6 +1,6 @@
 //! The conformance suite: what the public interface promises, shown on every kind of device.
 //!
-//! `conformance [--device host|simulated|apart|cuda|opencl|all] [--seed N] [FILTER] [--exact] [--list]`
+//! `conformance [--device host|simulated|apart|cuda|opencl|all] [--seed N] [--last-first] [FILTER] [--exact] [--list]`
 //!
 //! A test is a function over an [`Env`](harness::Env), listed once in its area's file, and called `device area::name`. The host device
 //! runs with simulated ones as its peers; a simulated one with others of the same simulator. A test asserts what holds on any device, so
