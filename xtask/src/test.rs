@@ -2,7 +2,7 @@
 
 use crate::outcome::{Failure, Outcome, Result};
 use crate::tools::TOOLS;
-use crate::validate::{Options, run_stages};
+use crate::validate::{Options, may_be_late, run_stages};
 use crate::workspace::Workspace;
 use crate::{opencl, ptxas};
 
@@ -17,18 +17,21 @@ const FROM_PYTHON: [Installed; 2] =
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
     let (mut options, is_strict) = Options::parse(arguments, "install")?;
     options.strict |= is_strict;
+    options.installs = true;
+    // Those that may be left out install what they need themselves.
+    let is_wanted = |stages: &[&str]| stages.iter().any(|stage| options.selects(stage) && !may_be_late(stage));
 
     let mut missing = Vec::new();
     println!("==> set-up");
     options.start_log(workspace, "set-up")?;
-    for tool in TOOLS.iter().filter(|tool| tool.stages.iter().any(|stage| options.selects(stage))) {
+    for tool in TOOLS.iter().filter(|tool| is_wanted(tool.stages)) {
         if let Err(failure) = tool.install(workspace) {
             println!("  {failure}");
             missing.push((tool.name, tool.stages));
         }
     }
     for (name, stages, install) in FROM_PYTHON {
-        if stages.iter().any(|stage| options.selects(stage))
+        if is_wanted(stages)
             && let Err(failure) = install(workspace)
         {
             println!("  {failure}");

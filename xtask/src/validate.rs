@@ -17,7 +17,7 @@ use crate::text::shortened;
 use crate::workspace::Workspace;
 use crate::{
     book, conformance, crates, deny, disk, docs, examples, install, lints, loom, msrv, opencl_suites, package, ptx,
-    quirks, requirements, suites, tidy,
+    quirks, requirements, suites, tidy, tools,
 };
 
 /// One step of the validation.
@@ -73,12 +73,12 @@ const STAGES: &[Stage] = &[
     stage("opencl", opencl_suites::run),
     stage("crates", crates::few),
     stage("examples", examples::run),
-    stage("ptx", ptx::run).leaving(&["sycl", "spirv", "ptx", "ptx-crates"]),
+    stage("ptx", ptx::run).leaving(&["spirv", "ptx", "ptx-crates"]),
     stage("docs", docs::run),
     stage("book", book::run),
-    stage("deny", deny::run),
     stage("loom", loom::run),
     // Each ends before the 80th minute of a slow machine.
+    stage("conformance-opencl", opencl_suites::conformance).until(60),
     stage("math", opencl_suites::math).until(64),
     stage("features", lints::features).until(66),
     stage("release", suites::release).leaving(&["release"]).until(68),
@@ -96,6 +96,8 @@ pub(crate) struct Options {
     pub(crate) strict: bool,
     /// The output of stages goes into logs. On where `CI` is set.
     logged: bool,
+    /// Tools are installed where they are missing. Those of stages that may be left out come with the stage.
+    pub(crate) installs: bool,
 }
 
 /// How one stage ended.
@@ -148,6 +150,15 @@ impl Options {
         if self.logged { failure.brief(BRIEF_FINDINGS) } else { failure.to_string() }
     }
 
+    /// Installs what a stage needs that may be left out.
+    fn set_up(&self, workspace: &Workspace, stage: &Stage) -> Result<()> {
+        let is_its = |tool: &&tools::Tool| tool.stages.contains(&stage.name);
+        if !self.installs || stage.latest.is_none() {
+            return Ok(());
+        }
+        tools::TOOLS.iter().filter(is_its).try_for_each(|tool| tool.install(workspace))
+    }
+
     /// Whether a stage is to run.
     pub(crate) fn selects(&self, stage: &str) -> bool {
         self.only.as_ref().is_none_or(|only| only.iter().any(|name| name == stage))
@@ -159,6 +170,11 @@ impl Options {
 fn too_late(stage: &Stage) -> String {
     let (minute, name) = (stage.latest.unwrap_or_default(), stage.name);
     format!("more than {minute} minutes were over; `cargo xtask validate --only {name}` runs it")
+}
+
+/// Whether a stage may be left out where it is late.
+pub(crate) fn may_be_late(name: &str) -> bool {
+    STAGES.iter().any(|stage| stage.name == name && stage.latest.is_some())
 }
 
 /// `cargo xtask validate`.
@@ -182,7 +198,8 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
         options.start_log(workspace, stage.name)?;
         let (start, before) = (Instant::now(), children_seconds().ok());
         let is_late = options.logged && stage.is_late(begin.elapsed());
-        let mut result = if is_late { Ok(Outcome::Late(too_late(stage))) } else { (stage.run)(workspace) };
+        let start_stage = || options.set_up(workspace, stage).and_then(|()| (stage.run)(workspace));
+        let mut result = if is_late { Ok(Outcome::Late(too_late(stage))) } else { start_stage() };
         let mut at_first = None;
         let is_early = begin.elapsed() + start.elapsed() < LATEST_REPETITION;
         if options.logged && result.is_err() && !stage.repeats && is_early {
@@ -350,7 +367,7 @@ mod tests {
     #[test]
     fn only_the_last_stages_may_be_left_out_where_they_are_late() {
         let late: Vec<_> = STAGES.iter().filter(|stage| stage.latest.is_some()).map(|stage| stage.name).collect();
-        assert_eq!(late, ["math", "features", "release", "package", "install", "builds"]);
+        assert_eq!(late, ["conformance-opencl", "math", "features", "release", "package", "install", "builds"]);
         assert!(STAGES.iter().map(|stage| stage.name).collect::<Vec<_>>().ends_with(&late));
         let builds = STAGES.last().unwrap();
         assert_eq!([50, 58, 59].map(|minute| builds.is_late(Duration::from_secs(60 * minute))), [false, false, true]);
