@@ -23,6 +23,9 @@
 //! | `buffer.read()`, `.write()`, `.update()`, `.atomic()`, `.with(mode)` | [`Accessor`](crate::Accessor) |
 //! | the same with `.chunks(block)` | [`Chunked`](crate::Chunked) |
 //! | an accessor of the command group, a placeholder | [`Accessor`](crate::Accessor) |
+//! | `image.read()`, `.write()`, `.update()`, `.with(mode)` | [`UnsampledImageAccessor`](crate::images::UnsampledImageAccessor) |
+//! | `sampled.read()` | [`SampledImageAccessor`](crate::images::SampledImageAccessor) |
+//! | an accessor of an image, of the command group | the same |
 //! | `Vec<T>`, `Box<[T]>`, `Arc<[T]>`, [`Copied`] | `&[T]` |
 //! | `String`, `Box<str>`, `Arc<str>` | `&str` |
 //! | `Box<T>`, `Arc<T>` | `&T` |
@@ -43,6 +46,7 @@ mod bits;
 mod bound;
 mod call;
 mod host;
+mod images;
 mod keep;
 mod memory;
 mod nests;
@@ -74,6 +78,8 @@ pub use stated::{
     HasDimensions, Stated, States, Unstated, has_dimensions, stated_aspects, stated_group, stated_sub_group,
 };
 
+#[doc(hidden)]
+pub use images::{RawImage, RawSampledImage};
 #[doc(hidden)]
 pub use memory::{RawAccessor, RawChunked, RawReference, RawSlice, RawText};
 #[cfg(feature = "alloc")]

@@ -34,6 +34,18 @@ unsafe impl<V, const D: usize, F: Send> Send for SampledImageAccessor<'_, V, D, 
 // SAFETY: as above.
 unsafe impl<V, const D: usize, F: Sync> Sync for SampledImageAccessor<'_, V, D, F> {}
 
+impl<V, const D: usize, F> SampledImageAccessor<'_, V, D, F> {
+    /// An accessor with the lifetime of a call of a kernel, or without one.
+    ///
+    /// # Safety
+    /// Only launches of the accessor's command group use it.
+    #[inline(always)]
+    pub(crate) unsafe fn with_brand<'k>(self) -> SampledImageAccessor<'k, V, D, F> {
+        let Self { pixels, sampler, .. } = self;
+        SampledImageAccessor { pixels, sampler, brand: PhantomData, types: PhantomData }
+    }
+}
+
 impl<V: PixelData, const D: usize, F: PixelFormat> SampledImageAccessor<'_, V, D, F> {
     /// # Safety
     /// For every launch of the command group `'cg`, the pixels are in memory, and aligned to the format's alignment. Nothing writes them

@@ -34,6 +34,17 @@ unsafe impl<V, const D: usize, M, F: Send> Send for UnsampledImageAccessor<'_, V
 // SAFETY: as above.
 unsafe impl<V, const D: usize, M, F: Sync> Sync for UnsampledImageAccessor<'_, V, D, M, F> {}
 
+impl<V, const D: usize, M, F> UnsampledImageAccessor<'_, V, D, M, F> {
+    /// An accessor with the lifetime of a call of a kernel, or without one.
+    ///
+    /// # Safety
+    /// Only launches of the accessor's command group use it.
+    #[inline(always)]
+    pub(crate) unsafe fn with_brand<'k>(self) -> UnsampledImageAccessor<'k, V, D, M, F> {
+        UnsampledImageAccessor { pixels: self.pixels, brand: PhantomData, types: PhantomData }
+    }
+}
+
 impl<'cg, V: PixelData, const D: usize, M: Mode, F: PixelFormat> UnsampledImageAccessor<'cg, V, D, M, F> {
     /// # Safety
     /// For every launch of the command group `'cg`, the pixels are in memory, and aligned to the format's alignment. The launch is ordered

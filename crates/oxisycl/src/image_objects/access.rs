@@ -1,8 +1,10 @@
 //! Access of command groups to images.
 
+use std::ptr::NonNull;
+
 use oxisycl_device::images::{PixelData, PixelFormat, Pixels, SampledImageAccessor, UnsampledImageAccessor};
-use oxisycl_device::{Mode, ModeFor};
-use oxisycl_types::{Aspect, ErrorCode, ImageFormat};
+use oxisycl_device::{Accessor, ModeFor};
+use oxisycl_types::{Aspect, ErrorCode, Id, ImageFormat};
 
 use super::create::check_sampled;
 use super::{SampledImage, UnsampledImage};
@@ -47,12 +49,13 @@ impl<'cg> Handler<'cg> {
     pub fn access_image<V: PixelData, const D: usize, M: ModeFor<u8>, F: PixelFormat>(
         &mut self,
         image: &UnsampledImage<D, F>,
-        mode: M,
+        _mode: M,
     ) -> UnsampledImageAccessor<'cg, V, D, M, F> {
-        let pixels = self.access_pixels::<V, D, M, F>(image, mode);
-        // SAFETY: the requirement that `access` made orders the command with all other use of the memory, and keeps it alive. Allocations and
-        // vectors that images take over are aligned to all formats. After a failure nothing is enqueued.
-        unsafe { UnsampledImageAccessor::from_pixels(pixels) }
+        self.try_access_image(image).unwrap_or_else(|error| {
+            self.record(error);
+            // SAFETY: nothing is enqueued after a failure, so that the accessor is never used.
+            unsafe { UnsampledImageAccessor::from_pixels(nowhere(image)) }
+        })
     }
 
     /// Access of this group's kernel to an image by its sampler, as `V`: [`Float4`](crate::vector::Float4), [`Int4`](crate::vector::Int4),
@@ -85,31 +88,52 @@ impl<'cg> Handler<'cg> {
         &mut self,
         image: &SampledImage<D, F>,
     ) -> SampledImageAccessor<'cg, V, D, F> {
-        if let Err(error) = check_sampled(image.range()) {
+        self.try_access_sampled(image).unwrap_or_else(|error| {
             self.record(error);
-        }
-        let pixels = self.access_pixels::<V, D, Read, F>(image.image(), Read);
-        // SAFETY: as in `access_image`; the requirement only reads, and what writes is ordered before or after.
-        unsafe { SampledImageAccessor::from_pixels(pixels, image.sampler()) }
+            // SAFETY: nothing is enqueued after a failure, so that the accessor is never used.
+            unsafe { SampledImageAccessor::from_pixels(nowhere(image.image()), image.sampler()) }
+        })
     }
 
-    fn access_pixels<V: PixelData, const D: usize, M: ModeFor<u8> + Mode, F: PixelFormat>(
+    /// Access to an image, or why there is none.
+    pub(super) fn try_access_image<V: PixelData, const D: usize, M: ModeFor<u8>, F: PixelFormat>(
         &mut self,
         image: &UnsampledImage<D, F>,
-        mode: M,
-    ) -> Pixels<D, F> {
-        if let Err(error) = check_data::<V>(image.format(), image.id()) {
-            self.record(error);
-        }
+    ) -> Result<UnsampledImageAccessor<'cg, V, D, M, F>> {
+        let pixels = self.try_access_pixels::<V, D, M, F>(image)?;
+        // SAFETY: the requirement that was made orders the command with all other use of the memory, and keeps it alive. Allocations and
+        // vectors that images take over are aligned to all formats.
+        Ok(unsafe { UnsampledImageAccessor::from_pixels(pixels) })
+    }
+
+    /// Access to an image by its sampler, or why there is none.
+    pub(super) fn try_access_sampled<V: PixelData, const D: usize, F: PixelFormat>(
+        &mut self,
+        image: &SampledImage<D, F>,
+    ) -> Result<SampledImageAccessor<'cg, V, D, F>> {
+        check_sampled(image.range())?;
+        let pixels = self.try_access_pixels::<V, D, Read, F>(image.image())?;
+        // SAFETY: as in `try_access_image`; the requirement only reads, and what writes is ordered before or after.
+        Ok(unsafe { SampledImageAccessor::from_pixels(pixels, image.sampler()) })
+    }
+
+    fn try_access_pixels<V: PixelData, const D: usize, M: ModeFor<u8>, F: PixelFormat>(
+        &mut self,
+        image: &UnsampledImage<D, F>,
+    ) -> Result<Pixels<D, F>> {
+        check_data::<V>(image.format(), image.id())?;
         let device = self.queue().device();
         if !device.has(Aspect::Image) {
             let message = format!("device \"{}\" lacks the aspect {}", device.name(), Aspect::Image);
-            self.record(Error::new(ErrorCode::FeatureNotSupported, message));
+            return Err(Error::new(ErrorCode::FeatureNotSupported, message));
         }
-        if let Err(error) = image.check_fits(self.queue().device()) {
-            self.record(error);
-        }
-        let bytes = self.access(&image.bytes, mode);
-        Pixels::new(bytes.as_ptr(), image.range.0, image.format)
+        image.check_fits(device)?;
+        let bytes: Accessor<'cg, u8, D, M> = self.try_access(&image.bytes, Id::default(), image.bytes.range())?;
+        Ok(Pixels::new(bytes.as_ptr(), image.range.0, image.format))
     }
+}
+
+/// Pixels of the image that are not in memory.
+fn nowhere<const D: usize, F: PixelFormat>(image: &UnsampledImage<D, F>) -> Pixels<D, F> {
+    Pixels::new(NonNull::dangling().as_ptr(), image.range.0, image.format)
 }
