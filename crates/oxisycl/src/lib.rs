@@ -77,7 +77,7 @@ pub use host_accessor::{HostAccessor, HostIter};
 pub use image_objects::ImagePixel;
 pub use image_objects::{
     BorrowedImage, HostSampledImageAccessor, HostUnsampledImageAccessor, ImageLimits, ImagePitch, IntoPixelsError,
-    SampledImage, UnsampledImage,
+    SampledImage, SampledImageAccess, UnsampledImage, UnsampledImageAccess,
 };
 pub use kernel_bundle::KernelBundle;
 pub use kernel_id::KernelId;

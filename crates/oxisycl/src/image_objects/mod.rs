@@ -4,6 +4,7 @@
 //! buffers. Does not know how a pixel is read; the device library does.
 
 mod access;
+mod argument;
 mod borrowed;
 mod copy;
 mod create;
@@ -23,6 +24,7 @@ use oxisycl_types::Range;
 
 use crate::{Buffer, Device, Error, Result};
 
+pub use argument::{SampledImageAccess, UnsampledImageAccess};
 pub use borrowed::BorrowedImage;
 pub use create::IntoPixelsError;
 pub use host::{HostSampledImageAccessor, HostUnsampledImageAccessor};

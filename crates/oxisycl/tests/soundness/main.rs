@@ -7,6 +7,7 @@
 mod arguments;
 mod faults;
 mod groups;
+mod images;
 mod kernels;
 mod leaks;
 mod overlap;
