@@ -103,6 +103,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("image", image::borrowed::TESTS),
     ("image", image::copies::TESTS),
     ("image", image::limits::TESTS),
+    ("image", image::arguments::TESTS),
     ("usm", usm::allocations::TESTS),
     ("usm", usm::commands::TESTS),
     ("usm", usm::buffers::TESTS),

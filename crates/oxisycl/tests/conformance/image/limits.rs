@@ -57,7 +57,7 @@ fn limits_follow_from_memory_and_positions() {
 }
 
 /// Submits a kernel with an accessor to the image, and one with an accessor to the image with a sampler.
-fn kernels_that_read<F: PixelFormat>(queue: &Queue, image: &UnsampledImage<2, F>) -> [oxisycl::Result<Event>; 2] {
+fn kernels_that_read<F: PixelFormat>(queue: &Queue, image: &UnsampledImage<2, F>) -> [oxisycl::Result<Event>; 4] {
     let smooth = image.sampled(ImageSampler::LINEAR);
     let read = queue.submit(|cg| {
         cg.access_image::<Float4, _, _, _>(image, Read);
@@ -67,15 +67,16 @@ fn kernels_that_read<F: PixelFormat>(queue: &Queue, image: &UnsampledImage<2, F>
         cg.access_sampled::<Float4, _, _>(&smooth);
         cg.single_task(|_| {})
     });
-    [read, sampled]
+    let read_argument = queue.single_task_with(image.read::<Float4>(), |_, _| {});
+    [read, sampled, read_argument, queue.single_task_with(smooth.read::<Float4>(), |_, _| {})]
 }
 
 fn an_image_larger_than_the_devices_allocations_is_refused() {
     let queue = simulated(SimulatedConfig::new(1).memory(1000));
     let image = UnsampledImage::zeroed(ImageFormat::R8G8B8A8_UNORM, [25, 11]).unwrap().named("large");
     let (since, errors) = counted(|| {
-        let [read, sampled] = kernels_that_read(&queue, &image);
-        [read, sampled, queue.fill_image(&image, Float4::splat(0.0))].map(Result::unwrap_err)
+        let [a, b, c, d] = kernels_that_read(&queue, &image);
+        [a, b, c, d, queue.fill_image(&image, Float4::splat(0.0))].map(Result::unwrap_err)
     });
     assert_eq!((since.kernels, since.fills, since.buffer_allocations), (0, 0, 0));
     for error in errors {

@@ -1,5 +1,6 @@
 //! Images: pixels of every format, samplers, and what holds for them as for buffers.
 
+pub(crate) mod arguments;
 pub(crate) mod borrowed;
 pub(crate) mod copies;
 pub(crate) mod limits;
