@@ -30,7 +30,7 @@ pub enum Part {
     message = "`{Self}` cannot be passed to a kernel",
     label = "not an argument of a kernel",
     note = "plain data: `#[derive(Clone, Copy, DeviceCopyable)]`",
-    note = "a buffer: `buffer.read()`, `buffer.write()` or `buffer.update()`",
+    note = "a buffer or an image: `x.read()`, `x.write()` or `x.update()`",
     note = "memory of the host, by value: `Vec<T>`, `Box<[T]>`, `Arc<[T]>`, `String`"
 )]
 pub trait Deconstruct<H: LaunchHost>: KernelArg {
