@@ -129,8 +129,9 @@ fn stored_at<'c>(array: Value<'c>, offset: u64) -> Option<Value<'c>> {
 /// The most numbers of a record that are passed by value.
 pub(super) const MAX_NUMBERS: usize = 3;
 
-/// The values as 64-bit numbers, and one number with their kinds in its bytes, the first one lowest, and how many they are in the fourth. `None` if there are too many values, or
-/// one is not a number of at most 64 bits. Such values need no memory, which every work-item would reserve even if none panics.
+/// The values as 64-bit numbers, and one number that has their kinds in its bytes, the first one lowest. Its fourth byte says how many they are.
+/// `None` if there are too many values, or one is not a number of at most 64 bits. Such values need no memory, which every work-item would reserve even if
+/// none panics.
 pub(super) fn numbers<'c>(
     module: &Module<'c>,
     builder: &Builder<'c>,
