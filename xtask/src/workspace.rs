@@ -49,8 +49,6 @@ pub(crate) struct Target {
     pub(crate) kind: String,
     /// The target's root source file.
     pub(crate) source: PathBuf,
-    /// The features without which it is not built.
-    pub(crate) required_features: Vec<String>,
 }
 
 /// A source or document of the workspace.
@@ -139,8 +137,7 @@ impl From<cargo_metadata::Package> for Package {
 impl From<cargo_metadata::Target> for Target {
     fn from(target: cargo_metadata::Target) -> Self {
         let kind = target.kind.first().map(ToString::to_string).unwrap_or_default();
-        let required_features = target.required_features;
-        Self { name: target.name, kind, source: target.src_path.into(), required_features }
+        Self { name: target.name, kind, source: target.src_path.into() }
     }
 }
 
