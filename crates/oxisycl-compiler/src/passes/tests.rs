@@ -335,7 +335,7 @@ fn a_panic_becomes_a_record_of_its_site_and_values() {
     let usize_kind = u64::from(oxisycl_image::ArgumentKind::Usize.number());
     let call = format!(
         "@__oxisycl_record_panic_numbers(ptr %1, i32 0, i64 {}, i64 %i, i64 %n, i64 0)",
-        usize_kind * 0x101 | 2 << 24
+        (usize_kind * 0x101) | (2 << 24)
     );
     let code = module.to_string();
     assert!(code.contains(&call) && !code.contains("alloca"), "{code}");
@@ -439,7 +439,7 @@ fn values_behind_references_are_recorded_by_their_own_type() {
     module.verify("lowering").expect("a valid module");
     let usize_kind = oxisycl_image::ArgumentKind::Usize.number();
     let code = module.to_string();
-    assert!(code.contains(&format!("i32 0, i64 {}, i64 %4, i64 0, i64 0)", usize_kind | 1 << 24)), "{code}");
+    assert!(code.contains(&format!("i32 0, i64 {}, i64 %4, i64 0, i64 0)", usize_kind | (1 << 24))), "{code}");
     assert!(code.contains("%4 = load i64, ptr %3"), "the value: {code}");
     assert_eq!(code.matches("load ptr").count(), 3, "the slot, then the reference: {code}");
 }
