@@ -9,7 +9,7 @@ use oxisycl_backend::{BackendError, Command, Completion, Dependency, Event, Queu
 
 use crate::device::Shared;
 use crate::pool::Pool;
-use crate::task::{Home, HostTask, TaskOptions};
+use crate::task::{ExecutorRef, HostTask, TaskOptions};
 
 pub(crate) struct HostQueue {
     pool: &'static Pool,
@@ -40,7 +40,8 @@ unsafe impl Queue for HostQueue {
     ) -> Result<Arc<dyn Event>, BackendError> {
         self.pool.start()?;
         let old = self.pool.retired();
-        let task = HostTask::submit(old, command, dependencies, completion, Home::Pool(self.pool), self.options)?;
+        let task =
+            HostTask::submit(old, command, dependencies, completion, ExecutorRef::Pool(self.pool), self.options)?;
         Ok(task)
     }
 

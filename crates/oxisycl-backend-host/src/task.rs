@@ -32,7 +32,7 @@ pub(crate) trait Executor: Send + Sync {
 }
 
 /// The receiver of what a completed task leaves behind.
-pub(crate) trait Sink {
+pub(crate) trait ReadySink {
     /// Takes a task that has become ready.
     fn ready(&mut self, task: Arc<HostTask>);
 
@@ -45,7 +45,7 @@ pub(crate) trait Sink {
 /// A sink that passes ready tasks to their executors.
 pub(crate) struct HandOver;
 
-impl Sink for HandOver {
+impl ReadySink for HandOver {
     fn ready(&mut self, task: Arc<HostTask>) {
         task.hand_over();
     }
@@ -54,13 +54,13 @@ impl Sink for HandOver {
 /// The executor of a task. Pools live as long as the process and are not reference-counted. A counter that all submitting and executing
 /// threads change would cost more than the rest of an empty command.
 #[derive(Clone)]
-pub(crate) enum Home {
+pub(crate) enum ExecutorRef {
     Pool(&'static dyn Executor),
     Device(Arc<dyn Executor>),
 }
 
-impl Home {
-    fn executor(&self) -> &dyn Executor {
+impl ExecutorRef {
+    fn get(&self) -> &dyn Executor {
         match self {
             Self::Pool(pool) => *pool,
             Self::Device(device) => &**device,
@@ -90,7 +90,7 @@ pub(crate) struct Follower {
 pub(crate) struct HostTask {
     links: Links<Follower>,
     options: TaskOptions,
-    home: Home,
+    executor: ExecutorRef,
     command: UnsafeCell<Option<Command>>,
     completion: UnsafeCell<Option<Arc<dyn Completion>>>,
 }
@@ -109,23 +109,23 @@ impl HostTask {
         command: Command,
         dependencies: &[Dependency],
         completion: Arc<dyn Completion>,
-        home: Home,
+        executor: ExecutorRef,
         options: TaskOptions,
     ) -> Result<Arc<Self>, BackendError> {
         if dependencies.iter().any(|dependency| task_of(&dependency.event).is_none()) {
             return Err(BackendError::Unsupported {
-                device: home.executor().device_name().to_owned(),
+                device: executor.get().device_name().to_owned(),
                 what: "an event of another backend as a dependency".to_owned(),
             });
         }
         if matches!(command, Command::Native(_)) {
             let what = "native commands: it has no driver".to_owned();
-            return Err(BackendError::Unsupported { device: home.executor().device_name().to_owned(), what });
+            return Err(BackendError::Unsupported { device: executor.get().device_name().to_owned(), what });
         }
         let task = Self {
             links: Links::new(dependencies.len()),
             options,
-            home,
+            executor,
             command: UnsafeCell::new(Some(command)),
             completion: UnsafeCell::new(Some(completion)),
         };
@@ -169,9 +169,9 @@ impl HostTask {
 
     /// Passes a ready task to its executor.
     pub(crate) fn hand_over(self: Arc<Self>) {
-        match &self.home {
-            Home::Pool(pool) => pool.accept(self),
-            Home::Device(device) => {
+        match &self.executor {
+            ExecutorRef::Pool(pool) => pool.accept(self),
+            ExecutorRef::Device(device) => {
                 let device = Arc::clone(device);
                 device.accept(self);
             }
@@ -188,7 +188,7 @@ impl HostTask {
 
     /// Whether the task is executed by the pool at that address.
     pub(crate) fn is_of_pool(&self, pool: *const ()) -> bool {
-        matches!(&self.home, Home::Pool(home) if std::ptr::from_ref(*home).cast::<()>() == pool)
+        matches!(&self.executor, ExecutorRef::Pool(executor) if std::ptr::from_ref(*executor).cast::<()>() == pool)
     }
 
     /// The command.
@@ -213,7 +213,7 @@ impl HostTask {
     /// A failure of this task. Called by the owner.
     pub(crate) fn failure(&self, kind: FailureKind) -> CommandFailure {
         // SAFETY: the caller owns the task and has not completed it.
-        CommandFailure::new(unsafe { self.command() }, self.home.executor().device_name(), kind)
+        CommandFailure::new(unsafe { self.command() }, self.executor.get().device_name(), kind)
     }
 
     fn is_instant(&self) -> bool {
@@ -232,7 +232,7 @@ impl HostTask {
 
     /// Ends the task: marks it, passes tasks that are now ready to `sink`, and calls the completion. Also ends each task that does not run
     /// because of it. Called once, by the owner.
-    pub(crate) fn complete(self: Arc<Self>, outcome: Outcome, sink: &mut dyn Sink) {
+    pub(crate) fn complete(self: Arc<Self>, outcome: Outcome, sink: &mut dyn ReadySink) {
         // Tasks that end without running wait here, in the order in which they became ready.
         let mut ending = VecDeque::new();
         let mut current = (self, outcome);
@@ -272,7 +272,7 @@ impl HostTask {
         unsafe { *self.command.get() = None };
         // SAFETY: as above.
         let completion = unsafe { (*self.completion.get()).take() };
-        self.home.executor().ended();
+        self.executor.get().ended();
         if let Some(completion) = completion {
             // A completion must not panic. If one does, the hook has printed it; the thread goes on for the sake of other work.
             // SAFETY: taken from the task, so that it is called once; all who took part in the command have finished.

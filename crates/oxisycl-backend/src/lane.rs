@@ -8,7 +8,7 @@
 //! The life of a command:
 //! 1. [`DriverQueue`] checks the command, makes a [`Task`] and chooses a lane (`queue`).
 //! 2. The lane issues the task to the driver (`ring`).
-//! 3. The poller or a waiting thread asks the driver which tasks are over, and moves them off the ring (`drain`).
+//! 3. The poller or a waiting thread asks the driver which tasks are over, and moves them off the ring (`poll`).
 //! 4. The same thread reports each of them (`end`).
 //!
 //! Invariants:
@@ -21,10 +21,10 @@
 //!
 //! No command is held back here, and none knows of another one's failure.
 
-mod drain;
 mod driver;
 mod end;
 mod lanes;
+mod poll;
 mod queue;
 mod records;
 mod ring;

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use super::cost::{CostTable, Stopwatch};
 use super::work::{Work, WorkShape};
 use crate::kernel::PanicReport;
-use crate::task::{HostTask, Sink};
+use crate::task::{HostTask, ReadySink};
 
 pub(crate) struct Job {
     task: Arc<HostTask>,
@@ -101,7 +101,7 @@ impl Job {
     ///
     /// # Safety
     /// `chunk` came from `claim` of this job and is run once.
-    pub(crate) unsafe fn run(&self, chunk: Chunk, costs: &CostTable, sink: &mut dyn Sink) -> bool {
+    pub(crate) unsafe fn run(&self, chunk: Chunk, costs: &CostTable, sink: &mut dyn ReadySink) -> bool {
         let mut length = chunk.end - chunk.begin;
         // SAFETY: the chunk is not done, so the task is not complete and its command is still there.
         let work = Work::of(unsafe { self.task.command() });

@@ -27,7 +27,7 @@ pub(crate) use job::Job;
 pub(crate) use start::process_pool;
 pub(crate) use work::Work;
 
-use crate::task::{Executor, HandOver, HostTask, Sink};
+use crate::task::{Executor, HandOver, HostTask, ReadySink};
 use cost::{CostTable, Stopwatch};
 use ready::ReadyQueue;
 use sleep::Sleep;
@@ -157,7 +157,7 @@ impl Pool {
         self.helpers.load(Ordering::SeqCst) > 0 && self.help_seen.load(Ordering::Relaxed)
     }
 
-    fn run(&self, found: Found, participation: Participation, sink: &mut dyn Sink) {
+    fn run(&self, found: Found, participation: Participation, sink: &mut dyn ReadySink) {
         match found {
             Found::Task(task) => self.run_task(task, participation, sink),
             Found::Job(job) => {
@@ -170,7 +170,7 @@ impl Pool {
         }
     }
 
-    fn run_task(&self, task: Arc<HostTask>, participation: Participation, sink: &mut dyn Sink) {
+    fn run_task(&self, task: Arc<HostTask>, participation: Participation, sink: &mut dyn ReadySink) {
         task.links().begin();
         let options = task.options();
         let start = options.profiling.then(now);
@@ -233,7 +233,7 @@ impl Pool {
     }
 
     /// Runs chunks of a job in which the calling thread takes part.
-    fn take_part(&self, job: &Arc<Job>, participation: Participation, sink: &mut dyn Sink) {
+    fn take_part(&self, job: &Arc<Job>, participation: Participation, sink: &mut dyn ReadySink) {
         while let Some(chunk) = job.claim() {
             if !job.has_chunks() {
                 self.close(job);

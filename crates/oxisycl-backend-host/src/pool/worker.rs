@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::sleep::Seat;
 use super::{Found, Participation, Pool};
-use crate::task::{HostTask, Sink};
+use crate::task::{HostTask, ReadySink};
 
 /// How long a thread looks for work before it sleeps.
 const SEARCH_TIME: Duration = Duration::from_micros(40);
@@ -156,7 +156,7 @@ struct WorkerSink {
     next: Option<Arc<HostTask>>,
 }
 
-impl Sink for WorkerSink {
+impl ReadySink for WorkerSink {
     fn ready(&mut self, task: Arc<HostTask>) {
         if self.keep && self.next.is_none() && task.is_of_pool(std::ptr::from_ref(self.pool).cast()) {
             self.next = Some(task);

@@ -15,7 +15,7 @@ use super::config::SimulatedConfig;
 use super::engine::Engine;
 use super::module::SimulatedModule;
 use crate::info::{Processor, host_info};
-use crate::task::{Home, HostTask, TaskOptions};
+use crate::task::{ExecutorRef, HostTask, TaskOptions};
 
 /// An engine that ends when this is dropped.
 pub(crate) struct EngineHandle(pub(crate) Arc<Engine>);
@@ -143,9 +143,15 @@ unsafe impl Queue for SimulatedQueue {
     ) -> Result<Arc<dyn Event>, BackendError> {
         let engine = &self.engine.0;
         let sequence = engine.expect_command()?;
-        let home = Home::Device(engine.clone());
-        match HostTask::submit(None, command, dependencies, completion, home, TaskOptions { sequence, ..self.options })
-        {
+        let executor = ExecutorRef::Device(engine.clone());
+        match HostTask::submit(
+            None,
+            command,
+            dependencies,
+            completion,
+            executor,
+            TaskOptions { sequence, ..self.options },
+        ) {
             Ok(task) => Ok(task),
             Err(error) => {
                 engine.forget_command();

@@ -41,7 +41,7 @@ impl<D: Driver> Lanes<D> {
         let mut progress = false;
         for lane in self.all() {
             if !lane.is_empty() {
-                progress |= lane.drain(thorough);
+                progress |= lane.poll(thorough);
             }
         }
         progress

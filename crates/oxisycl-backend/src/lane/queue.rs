@@ -175,8 +175,8 @@ impl<D: Driver> LaneQueue<D> {
         let progress = if D::HELPS_ALL {
             lanes.poll(device, false)
         } else {
-            let drain = |progress, lane: &Arc<Lane<D>>| progress | (!lane.is_empty() && lane.drain(false));
-            D::begin_poll(device).is_some_and(|_guard| self.lanes.iter().fold(false, drain))
+            let poll = |progress, lane: &Arc<Lane<D>>| progress | (!lane.is_empty() && lane.poll(false));
+            D::begin_poll(device).is_some_and(|_guard| self.lanes.iter().fold(false, poll))
         };
         if progress {
             self.idle_helps.store(0, Ordering::Relaxed);

@@ -34,7 +34,7 @@ pub struct Lane<D: Driver> {
     ring: Mutex<Ring<D>>,
     /// How many tasks were issued.
     issued: AtomicU64,
-    pub(super) drained: Drained<D>,
+    pub(super) polled: Polled<D>,
 }
 
 impl<D: Driver> fmt::Debug for Lane<D> {
@@ -43,9 +43,9 @@ impl<D: Driver> fmt::Debug for Lane<D> {
     }
 }
 
-/// The state that the draining thread writes for each task, on cache lines that submitting threads do not need.
+/// The state that the polling thread writes for each task, on cache lines that submitting threads do not need.
 #[repr(align(128))]
-pub(super) struct Drained<D: Driver> {
+pub(super) struct Polled<D: Driver> {
     /// Tasks that are over and not yet reported. The flag tells whether the device has finished them.
     pub(super) over: Mutex<VecDeque<(Arc<Task<D>>, bool)>>,
     pub(super) turn: Turn,
@@ -76,14 +76,14 @@ impl<D: Driver> Lane<D> {
     pub fn new(device: &Arc<D::Device>, stream: D::Stream, keeps_order: bool) -> Arc<Self> {
         let ring =
             Ring { pending: VecDeque::new(), part: D::Ring::default(), last: Position::default(), records: Vec::new() };
-        let drained = Drained { over: Mutex::default(), turn: Turn::default(), ended: AtomicU64::new(0) };
+        let polled = Polled { over: Mutex::default(), turn: Turn::default(), ended: AtomicU64::new(0) };
         let lane = Arc::new(Self {
             device: device.clone(),
             stream,
             keeps_order,
             ring: Mutex::new(ring),
             issued: AtomicU64::new(0),
-            drained,
+            polled,
         });
         D::lanes(device).add(&lane);
         lane
@@ -92,7 +92,7 @@ impl<D: Driver> Lane<D> {
     /// Whether no task is on it.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.drained.ended.load(Ordering::Acquire) == self.n_issued()
+        self.polled.ended.load(Ordering::Acquire) == self.n_issued()
     }
 
     /// How many tasks were issued. May be outdated, unless the calling thread issues.
@@ -105,12 +105,12 @@ impl<D: Driver> Lane<D> {
     #[inline]
     pub fn is_reported(&self, position: Position) -> bool {
         // A task is counted before it is reported, and reported before the next one is counted.
-        position.n_tasks() < self.drained.ended.load(Ordering::Acquire)
+        position.n_tasks() < self.polled.ended.load(Ordering::Acquire)
     }
 
     /// Whether the task at `position` is the first that has not ended, on a lane that keeps its order.
     pub fn is_first(&self, position: Position) -> bool {
-        self.drained.ended.load(Ordering::Relaxed) + 1 == position.n_tasks()
+        self.polled.ended.load(Ordering::Relaxed) + 1 == position.n_tasks()
     }
 
     /// Whether the task at `position` is the last.
@@ -197,20 +197,20 @@ impl<D: Driver> Lane<D> {
     /// before it finished them.
     pub fn retire(&self, ring: &mut Ring<D>, n_tasks: usize, is_finished: bool) {
         let tasks = ring.pending.drain(..n_tasks);
-        self.drained.over.lock().extend(tasks.map(|task| (task, is_finished)));
+        self.polled.over.lock().extend(tasks.map(|task| (task, is_finished)));
     }
 
-    /// Moves finished tasks off the ring like [`retire`](Self::retire), unless the draining thread has the list locked. For threads
+    /// Moves finished tasks off the ring like [`retire`](Self::retire), unless the polling thread has the list locked. For threads
     /// that submit.
     pub fn try_retire(&self, ring: &mut Ring<D>, n_tasks: usize) {
-        if let Some(mut over) = self.drained.over.try_lock() {
+        if let Some(mut over) = self.polled.over.try_lock() {
             over.extend(ring.pending.drain(..n_tasks).map(|task| (task, true)));
         }
     }
 
     /// Adds one task, already taken off the ring, to the list of tasks that are over.
     pub fn retire_task(&self, task: Arc<Task<D>>, is_finished: bool) {
-        self.drained.over.lock().push_back((task, is_finished));
+        self.polled.over.lock().push_back((task, is_finished));
     }
 
     /// The task with the lowest number among those that are not known to be over.

@@ -7,7 +7,7 @@ use rspirv::dr::{Block, Function, Instruction, Operand};
 use rspirv::spirv::{Decoration, FunctionControl, MemoryAccess, Op, StorageClass, Word};
 use rustc_hash::FxHashMap;
 
-use super::module_builder::{Needs, Scalar, Writer};
+use super::module_builder::{ModuleBuilder, Needs, Scalar};
 
 pub(super) use rspirv::spirv::OpenclStd100Op as Std;
 
@@ -17,7 +17,7 @@ fn plain(op: Op, result_type: Option<Word>, id: Option<Word>, operands: &[Word])
 }
 
 pub(super) struct Code<'w> {
-    pub(super) writer: &'w mut Writer,
+    pub(super) writer: &'w mut ModuleBuilder,
     pub(super) needs: Needs,
     id: Word,
     control: FunctionControl,
@@ -33,7 +33,7 @@ pub(super) struct Code<'w> {
 }
 
 impl<'w> Code<'w> {
-    pub(super) fn new(writer: &'w mut Writer, id: Word) -> Self {
+    pub(super) fn new(writer: &'w mut ModuleBuilder, id: Word) -> Self {
         Self {
             writer,
             needs: Needs::default(),

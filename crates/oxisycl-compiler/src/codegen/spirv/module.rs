@@ -9,7 +9,7 @@ use super::call_graph::{Callable, Components};
 use super::function::FunctionTranslator;
 use super::function_builder::Code;
 use super::implicit_parameters::ImplicitParameters;
-use super::module_builder::{Extensions, Writer};
+use super::module_builder::{Extensions, ModuleBuilder};
 use super::storage_classes::{Known, of_global};
 use crate::codegen::entry::{GROUP_SIZE, SUB_GROUP_SIZE};
 use crate::llvm::{Attribute, Context, Layout, Module, Opcode, Type, TypeKind, Value, ValueKind};
@@ -46,7 +46,7 @@ pub(super) fn translate<'c>(
     kernels: &[Value<'c>],
     extensions: Extensions,
 ) -> Result<Translation, Refused> {
-    let mut writer = Writer::new(extensions);
+    let mut writer = ModuleBuilder::new(extensions);
     let mut globals = Globals::default();
     let place = (module.context(), Layout::of(module));
     let mut done = 0;
@@ -111,7 +111,7 @@ impl<'c> Globals<'c> {
     /// The id of a function with a body. Translates the function if needed.
     pub(super) fn function(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut ModuleBuilder,
         of: Callable<'c>,
         parameters: Vec<Option<Known>>,
         depth: u32,
@@ -127,7 +127,7 @@ impl<'c> Globals<'c> {
 
     pub(super) fn data(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut ModuleBuilder,
         layout: Layout<'_>,
         context: &'c Context,
         global: Value<'c>,
@@ -158,7 +158,7 @@ impl<'c> Globals<'c> {
                     .ok_or_else(|| Refused::new(format!("a variable without a value, `{}`", global.name())))?;
                 let mut image = Image { bytes: vec![0; size as usize], addresses: Vec::new() };
                 image.fill(layout, context, initializer, 0)?;
-                let constant = |writer: &mut Writer| {
+                let constant = |writer: &mut ModuleBuilder| {
                     let bytes = if image.bytes.is_empty() { &[0][..] } else { &image.bytes };
                     writer.variable(StorageClass::CrossWorkgroup, size.max(1), alignment, Some(bytes))
                 };

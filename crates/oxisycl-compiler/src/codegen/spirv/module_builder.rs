@@ -45,7 +45,7 @@ pub(super) struct Needs {
 }
 
 /// A module under construction.
-pub(super) struct Writer {
+pub(super) struct ModuleBuilder {
     builder: Builder,
     scalars: FxHashMap<Scalar, Word>,
     pointers: FxHashMap<(StorageClass, Scalar), Word>,
@@ -61,7 +61,7 @@ pub(super) struct Writer {
     needs_1_3: bool,
 }
 
-impl Writer {
+impl ModuleBuilder {
     pub(super) fn new(extensions: Extensions) -> Self {
         let mut builder = Builder::new();
         Self {

@@ -14,11 +14,11 @@ const AT_ONCE: usize = 32;
 
 impl<D: Driver> Lane<D> {
     /// Polls the lane, and reports the tasks that are over. Returns whether there were any. `thorough` is passed to [`Driver::poll`].
-    pub(super) fn drain(&self, thorough: bool) -> bool {
-        self.drained.turn.take(|| self.drain_once(thorough))
+    pub(super) fn poll(&self, thorough: bool) -> bool {
+        self.polled.turn.take(|| self.poll_once(thorough))
     }
 
-    fn drain_once(&self, thorough: bool) -> bool {
+    fn poll_once(&self, thorough: bool) -> bool {
         D::poll(self, thorough);
         let mut progress = false;
         let mut records = SmallVec::<[D::Record; AT_ONCE]>::new();
@@ -37,8 +37,8 @@ impl<D: Driver> Lane<D> {
             progress = true;
             for (task, is_finished) in over {
                 // The thread that has the turn alone changes this.
-                let n_ended = self.drained.ended.load(Ordering::Relaxed) + 1;
-                self.drained.ended.store(n_ended, Ordering::Release);
+                let n_ended = self.polled.ended.load(Ordering::Relaxed) + 1;
+                self.polled.ended.store(n_ended, Ordering::Release);
                 end(&task, is_finished);
                 // Where the device is lost, a kernel may write still: its record is not used again.
                 records.extend(task.record().filter(|_| is_finished));
@@ -50,7 +50,7 @@ impl<D: Driver> Lane<D> {
 
     /// Takes some of the tasks that are over, the first ones.
     fn take_over(&self) -> SmallVec<[(Arc<Task<D>>, bool); AT_ONCE]> {
-        let mut over = self.drained.over.lock();
+        let mut over = self.polled.over.lock();
         let n_tasks = over.len().min(AT_ONCE);
         over.drain(..n_tasks).collect()
     }
