@@ -58,7 +58,7 @@ const QUEUE_RELEASE: Quirk = Quirk {
     seen: SEEN,
     fixed: None,
     fault: "A queue that is released soon after its last command may be freed by the thread that ran the command, which then waits for itself.",
-    switch: "queues are released with their context, 10 s after its end at the soonest (`queue_pool.rs`)",
+    switch: "queues are released with their context, and no earlier than 10 s after its end (`queue_pool.rs`)",
     reproducer: Reproducer::Without(
         "seen in 2 of 80 runs of all tests of the backend, and not in 77,000 queues that were released after one command",
     ),

@@ -14,7 +14,7 @@ const MOST_WORDS: usize = 25;
 const MOST_WORDS_OF_README: usize = 35;
 
 /// Documents beside the book that the rule holds for.
-const DOCUMENTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "examples/README.md"];
+const DOCUMENTS: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"];
 
 /// Words that hide the subject or the verb of a sentence: the code object and the field's verb stand there instead.
 const REFUSED: [&str; 7] = ["nobody", "somebody", "whoever", "is told", "are told", "lets go", "let go"];

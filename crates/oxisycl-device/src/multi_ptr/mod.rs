@@ -192,7 +192,7 @@ impl<T, S: Space> MultiPtr<T, S> {
     /// The address in a space within this one.
     ///
     /// # Safety
-    /// It is null, or of that memory.
+    /// The address is null, or one of that memory.
     #[inline(always)]
     pub const unsafe fn static_cast<B: Within<S>>(self) -> MultiPtr<T, B> {
         MultiPtr(self.0, PhantomData)
