@@ -37,6 +37,15 @@ pub fn skip(reason: impl Into<String>) -> ! {
 
 /// Runs the tests that the command line selects. Those of an area are called `area::name`, those of the area `""` by their names alone.
 pub fn main(areas: &[(&str, &[Test])]) -> ExitCode {
+    run(Arguments::from_args(), areas)
+}
+
+/// Runs tests like [`main`], one at a time: some keep a kernel running, which a driver's calls in another test would wait for.
+pub fn main_in_turn(areas: &[(&str, &[Test])]) -> ExitCode {
+    run(Arguments { test_threads: Some(1), ..Arguments::from_args() }, areas)
+}
+
+fn run(arguments: Arguments, areas: &[(&str, &[Test])]) -> ExitCode {
     let mut trials = Vec::new();
     for (area, tests) in areas {
         for Test { name, run } in *tests {
@@ -45,7 +54,7 @@ pub fn main(areas: &[(&str, &[Test])]) -> ExitCode {
             trials.push(Trial::ignorable_test(name, move || complete(run)));
         }
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 fn complete(run: fn()) -> Result<Completion, Failed> {

@@ -30,7 +30,7 @@ suite::tests![
 ];
 
 fn main() -> std::process::ExitCode {
-    suite::main(&[("", TESTS), ("quirks", quirks::TESTS)])
+    suite::main_in_turn(&[("", TESTS), ("quirks", quirks::TESTS)])
 }
 
 /// The kernels of `kernels.ptx`.
