@@ -1,4 +1,4 @@
-//! What a device of OpenCL does through OxiSYCL, beside bare OpenCL on the same device and beside the host device:
+//! What an OpenCL device does through OxiSYCL, beside bare OpenCL on the same device and beside the host device:
 //! `cargo xtask bench opencl [--json FILE] [--filter SUBSTR] [--rounds N] [--seed N]`.
 //!
 //! The kernels are safe code, compiled to SPIR-V by `cargo sycl`. `stream`, `compute`, `gemm` and `launches` hold a kind of work each, `reference` and

@@ -52,7 +52,7 @@ impl Device {
     }
 }
 
-/// What only devices of OpenCL have.
+/// What only OpenCL devices have.
 pub mod opencl {
     use oxisycl_backend::DeviceInfo;
     pub use oxisycl_backend::ExecutionCapability;

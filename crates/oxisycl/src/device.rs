@@ -253,7 +253,7 @@ impl Device {
     }
 
     /// The names of the kernels that it has by itself (`info::device::built_in_kernel_ids`); see
-    /// [`SourceBundle::built_in`](crate::source_bundle::SourceBundle::built_in). Only drivers of OpenCL have some.
+    /// [`SourceBundle::built_in`](crate::source_bundle::SourceBundle::built_in). Only OpenCL drivers have some.
     pub fn built_in_kernels(&self) -> Vec<String> {
         self.0.device.built_in_kernels()
     }

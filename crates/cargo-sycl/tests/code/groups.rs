@@ -91,7 +91,7 @@ fn newer_processors_combine_integers_of_a_sub_group_in_one_instruction() {
     }
 }
 
-/// Builds a program for devices of OpenCL, and gives the modules of its kernels by their files' names.
+/// Builds a program for OpenCL devices, and gives the modules of its kernels by their files' names.
 pub(crate) fn modules(program: &str) -> Vec<(String, Vec<u8>)> {
     let package = Package::enter();
     let (_, messages) = package.sycl(&["build", "--release", "--targets", "spirv", "--bin", program]);

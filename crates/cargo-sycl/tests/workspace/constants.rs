@@ -1,4 +1,4 @@
-//! Specialization constants on a device of OpenCL. Values are put into the code of kernels, and a second process finds that code in the disk cache.
+//! Specialization constants on an OpenCL device. Values are put into the code of kernels, and a second process finds that code in the disk cache.
 
 use std::fs;
 use std::process::Command;

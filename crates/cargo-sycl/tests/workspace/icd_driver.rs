@@ -1,4 +1,4 @@
-//! A driver of OpenCL with one platform and no device, as far as a loader asks: a library that a test compiles. With `--cfg ends` it ends
+//! An OpenCL driver with one platform and no device, as far as a loader asks: a library that a test compiles. With `--cfg ends` it ends
 //! the process instead.
 
 use std::ffi::{CStr, c_char, c_void};

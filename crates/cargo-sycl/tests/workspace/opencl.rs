@@ -1,4 +1,4 @@
-//! A whole program on a device of OpenCL: results, output, a panic with its place, and a kernel that only other targets run. Needs a driver
+//! A whole program on an OpenCL device: results, output, a panic with its place, and a kernel that only other targets run. Needs a driver
 //! that takes SPIR-V: the tests are ignored, and run by `cargo xtask` where one is (`cargo test -- --include-ignored`).
 
 use std::collections::BTreeMap;

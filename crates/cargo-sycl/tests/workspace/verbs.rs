@@ -63,7 +63,7 @@ fn a_doctor_names_what_is_there_and_what_to_do_about_what_is_not() {
         assert!(line.starts_with("ok ") || line.contains("not needed to build or run"), "{line}");
     }
 
-    // Drivers of OpenCL are loaded, and one that ends its process does not end this one.
+    // OpenCL drivers are loaded, and one that ends its process does not end this one.
     let icd = |name: &str, options: &[&str]| {
         let library = project.root.join(format!("lib{name}.so"));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/workspace/icd_driver.rs");

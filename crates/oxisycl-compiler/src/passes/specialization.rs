@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(parts, [(8, 4), (12, 2), (14, 1), (15, 1)], "{code}");
     }
 
-    /// The image of a kernel for devices of OpenCL whose loads of these parts have names.
+    /// The image of a kernel for OpenCL devices whose loads of these parts have names.
     fn spirv(context: &Context, text: &str, size: usize, parts: &[(usize, usize)]) -> DeviceImage {
         let module = module(context, &text.replace("ptx_kernel", "spir_kernel"));
         let image_target = ImageTarget::SpirV { major: 1, minor: 2 };

@@ -128,7 +128,7 @@ const MAX_PLATFORMS: u32 = 16;
 
 /// The platforms of a driver, by the functions that `cl_khr_icd` asks of it.
 fn platforms(library: &OsString) -> Result<String, String> {
-    // SAFETY: the system names it as a driver of OpenCL, which any program with OpenCL loads; this process does nothing else.
+    // SAFETY: the system names it as an OpenCL driver, which any program with OpenCL loads; this process does nothing else.
     let library = unsafe { Library::new(library) }.map_err(|error| format!("does not load: {error}"))?;
     // It may have threads of its own, which unloading would leave without code.
     let library = std::mem::ManuallyDrop::new(library);

@@ -1,4 +1,4 @@
-//! Devices of OpenCL: SPIR-V, translated from LLVM's code by this module.
+//! OpenCL devices: SPIR-V, translated from LLVM's code by this module.
 //!
 //! The LLVM of Rust's toolchain has no code generator for SPIR-V. Code is optimised for NVIDIA's target, whose threads diverge like
 //! work-items. The result is plain: few instructions, and no vectors as a rule. It is translated one instruction at a time:

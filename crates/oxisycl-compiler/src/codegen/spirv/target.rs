@@ -22,7 +22,7 @@ const LOCAL: u32 = 3;
 const PASSING: Passing =
     Passing { convention: KERNEL_CONVENTION, address_space: 0, attribute: "byval", marks: &[], is_constant: false };
 
-/// Devices of OpenCL.
+/// OpenCL devices.
 pub(crate) struct SpirV {
     /// The machine of NVIDIA's target, which knows that work-items diverge, and whose addresses are generic as well.
     machine: Machine,

@@ -36,7 +36,7 @@ fn check<const N: usize>(env: &Env, size: usize) {
 fn blocks_arrive_whole_at_each_size(env: &Env) {
     env.queue().single_task(|_| ()).unwrap().wait().unwrap();
     check::<1>(env, 40);
-    // Either side of what all drivers of OpenCL take by value.
+    // Either side of what all OpenCL drivers take by value.
     check::<888>(env, 920);
     check::<889>(env, 928);
     // Either side of what all of NVIDIA's take.

@@ -151,7 +151,7 @@ fn row_8_31_no_buffer_refers_to_the_memory_it_was_made_from(env: &Env) {
         assert_eq!(Arc::strong_count(&shared), 1);
         slice.fill(-1);
         drop((slice, shared));
-        // Devices of OpenCL can be processors, too, but have memory of their own.
+        // OpenCL devices can be processors, too, but have memory of their own.
         let host = Device::all().unwrap().into_iter().find(|device| device.backend() == BackendKind::Host);
         let Some(host) = host else { env.skip("the host device is hidden") };
         assert_eq!(buffers[3].usm_pointer(&host).unwrap().cast_const(), address);
