@@ -23,7 +23,7 @@ pub(crate) const VENDORS: &str = "OCL_ICD_VENDORS";
 /// The tools' name in messages.
 pub(crate) const NAME: &str = "Intel's OpenCL driver and spirv-val";
 /// The stages that leave something out without it.
-pub(crate) const STAGES: &[&str] = &["tests", "quirks", "opencl", "crates", "conformance-opencl"];
+pub(crate) const STAGES: &[&str] = &["tests", "quirks", "opencl", "crates", "conformance-opencl", "math"];
 
 /// Set where OpenCL tests must not be left out. Tests of the backend and of the translator to SPIR-V then fail where they would skip
 /// something.

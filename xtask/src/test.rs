@@ -1,4 +1,5 @@
-//! `cargo xtask test`: installs what stages need below the target directory, then validates.
+//! `cargo xtask test`: installs what stages need below the target directory, then validates. Tools that only stages need which may be left out are installed by
+//! these.
 
 use crate::outcome::{Failure, Outcome, Result};
 use crate::tools::TOOLS;
@@ -31,7 +32,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
         }
     }
     for (name, stages, install) in FROM_PYTHON {
-        if is_wanted(stages)
+        if stages.iter().any(|stage| options.selects(stage))
             && let Err(failure) = install(workspace)
         {
             println!("  {failure}");

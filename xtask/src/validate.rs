@@ -151,13 +151,17 @@ impl Options {
         if self.logged { failure.brief(BRIEF_FINDINGS) } else { failure.to_string() }
     }
 
-    /// Installs what a stage needs that may be left out.
-    fn set_up(&self, workspace: &Workspace, stage: &Stage) -> Result<()> {
+    /// Installs what a stage needs that may be left out. A stage without its tool says itself that it does not run.
+    fn set_up(&self, workspace: &Workspace, stage: &Stage) {
         let is_its = |tool: &&tools::Tool| tool.stages.contains(&stage.name);
         if !self.installs || stage.latest.is_none() {
-            return Ok(());
+            return;
         }
-        tools::TOOLS.iter().filter(is_its).try_for_each(|tool| tool.install(workspace))
+        for tool in tools::TOOLS.iter().filter(is_its) {
+            if let Err(failure) = tool.install(workspace) {
+                println!("  {failure}");
+            }
+        }
     }
 
     /// Whether a stage is to run.
@@ -199,7 +203,10 @@ pub(crate) fn run_stages(workspace: &Workspace, options: &Options) -> Result<Out
         options.start_log(workspace, stage.name)?;
         let (start, before) = (Instant::now(), children_seconds().ok());
         let is_late = options.logged && stage.is_late(begin.elapsed());
-        let start_stage = || options.set_up(workspace, stage).and_then(|()| (stage.run)(workspace));
+        let start_stage = || {
+            options.set_up(workspace, stage);
+            (stage.run)(workspace)
+        };
         let mut result = if is_late { Ok(Outcome::Late(too_late(stage))) } else { start_stage() };
         let mut at_first = None;
         let is_early = begin.elapsed() + start.elapsed() < LATEST_REPETITION;
