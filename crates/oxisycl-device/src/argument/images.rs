@@ -4,9 +4,15 @@ use core::fmt;
 
 use oxisycl_types::ArgumentType;
 
+use super::memory::copied_bit_by_bit;
 use super::{DeviceForm, KernelArg, Launch};
 use crate::Mode;
 use crate::images::{PixelData, PixelFormat, SampledImageAccessor, UnsampledImageAccessor};
+
+copied_bit_by_bit! {
+    [V, const D: usize, M, F: Copy] RawImage<V, D, M, F>,
+    [V, const D: usize, F: Copy] RawSampledImage<V, D, F>,
+}
 
 /// What crosses for an accessor of an image.
 #[repr(transparent)]
@@ -21,14 +27,6 @@ impl<V, const D: usize, M, F> RawImage<V, D, M, F> {
         Self(unsafe { accessor.with_brand() })
     }
 }
-
-impl<V, const D: usize, M, F: Copy> Clone for RawImage<V, D, M, F> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<V, const D: usize, M, F: Copy> Copy for RawImage<V, D, M, F> {}
 
 // SAFETY: the runtime fills in the address for the device. The rest are numbers and formats.
 unsafe impl<V: PixelData, const D: usize, M: Mode, F: PixelFormat> DeviceForm for RawImage<V, D, M, F> {
@@ -60,14 +58,6 @@ impl<V, const D: usize, F> RawSampledImage<V, D, F> {
         Self(unsafe { accessor.with_brand() })
     }
 }
-
-impl<V, const D: usize, F: Copy> Clone for RawSampledImage<V, D, F> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<V, const D: usize, F: Copy> Copy for RawSampledImage<V, D, F> {}
 
 // SAFETY: as for images without a sampler.
 unsafe impl<V: PixelData, const D: usize, F: PixelFormat> DeviceForm for RawSampledImage<V, D, F> {

@@ -18,6 +18,7 @@ macro_rules! copied_bit_by_bit {
         impl<$($parameters)*> Copy for $t {}
     )* };
 }
+pub(super) use copied_bit_by_bit;
 
 copied_bit_by_bit! {
     [T, const D: usize, M] RawAccessor<T, D, M>,
