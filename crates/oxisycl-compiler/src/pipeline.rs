@@ -12,7 +12,7 @@ use crate::codegen::Target;
 use crate::codegen::quirks::{NEGATED_CONDITIONS, is_worked_around};
 use crate::codegen::spirv::{NEXT_POSITIONS, PANIC_CALLS, PRIVATE_INTEGERS, PRIVATE_PHIS, expansion, panic_outlining};
 use crate::error::CompileError;
-use crate::llvm::pass_lists::{DROP_UNUSED, SIMPLIFY};
+use crate::llvm::pass_lists::{DROP_TYPES, DROP_UNUSED, SIMPLIFY};
 use crate::options::FloatPolicy;
 use crate::passes::{
     address_spaces, arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks,
@@ -37,6 +37,8 @@ const MAX_NESTED_CONDITIONS: usize = 8;
 pub(crate) enum Phase {
     /// Turns host code into device code. Runs on everything that is linked.
     Adapt,
+    /// Makes code small that kernels have in common, once it is linked.
+    Share,
     /// Adds the function that a driver launches. From here on no other function is visible from outside.
     Entry,
     /// Optimises the linked code.
@@ -102,7 +104,7 @@ impl Pass {
 }
 
 use Family::{Amdgcn, Host, Nvptx, SpirV};
-use Phase::{Adapt, Entry, Expand, Legalize, LowerPanics, Optimise};
+use Phase::{Adapt, Entry, Expand, Legalize, LowerPanics, Optimise, Share};
 
 /// For the passes that native code needs, too.
 const ALL: &[Family] = &[Nvptx, Amdgcn, SpirV, Host];
@@ -142,6 +144,8 @@ pub(crate) const PASSES: &[Pass] = &[
     }),
     // So that the recorder is linked once, and not with each kernel.
     Pass::new("declare-recorder", Adapt, |unit| panics::declare_record(&unit.module)).when(|unit| unit.is_first()),
+    //
+    Pass::fallible("drop-types", Share, |unit| unit.run_llvm(DROP_TYPES)).on(ALL),
     //
     Pass::fallible("kernel-entry", Entry, add_kernel).on(ALL),
     Pass::fallible("drop-recorder", Entry, |unit| {
@@ -403,7 +407,7 @@ mod tests {
     fn the_passes_of_a_phase_stand_together_and_have_names_of_their_own() {
         let mut phases: Vec<Phase> = PASSES.iter().map(|pass| pass.phase).collect();
         phases.dedup();
-        assert_eq!(phases, [Adapt, Entry, Optimise, LowerPanics, Expand, Legalize]);
+        assert_eq!(phases, [Adapt, Share, Entry, Optimise, LowerPanics, Expand, Legalize]);
         let names: BTreeSet<&str> = PASSES.iter().map(|pass| pass.name).collect();
         assert_eq!(names.len(), PASSES.len());
     }

@@ -14,7 +14,6 @@ use crate::instruments::{Instruments, PassTimes};
 use crate::isolation::Isolation;
 use crate::link::library::Library;
 use crate::link::resolve::{self, Scope, Searches};
-use crate::llvm::pass_lists::DROP_TYPES;
 use crate::llvm::{Context, Linkage, Module};
 use crate::pipeline::{self, Phase};
 use crate::program::{self, KernelCode};
@@ -91,7 +90,7 @@ fn link(kernels: &[Wanted<'_>], borrowed: &[String], library: &mut Library<'_>) 
     }
     // As in the bitcode that kernels are described with. The record's function stays: nothing calls it yet.
     set_linkage(&unit.module, &unit.entries, Linkage::LINK_ONCE_ODR);
-    instruments.time("drop-types", || unit.run_llvm(DROP_TYPES))?;
+    pipeline::run(Phase::Share, &mut unit)?;
     unit.module.verify("linking kernels together")?;
     Ok(instruments.times().encode_with(&unit.module.to_bitcode()))
 }
