@@ -1,5 +1,5 @@
 ; Function Attrs: uwtable
-define dso_local void @body.lanes4(ptr %0, i64 %1) #3 personality ptr @__gcc_personality_v0 {
+define dso_local void @body.lanes4(ptr %0, i64 %1) #4 personality ptr @__gcc_personality_v0 {
   %3 = getelementptr inbounds nuw i8, ptr %0, i64 16
   %4 = load ptr, ptr %3, align 8
   %5 = getelementptr inbounds nuw i8, ptr %0, i64 24
@@ -46,6 +46,6 @@ define dso_local void @body.lanes4(ptr %0, i64 %1) #3 personality ptr @__gcc_per
   br i1 %29, label %24, label %30
 
 30:                                               ; preds = %26
-  call void %8(i64 %28) #4
+  call void %8(i64 %28) #5
   unreachable
 }

@@ -177,6 +177,12 @@ impl<'c> Builder<'c> {
         Value::new(unsafe { (ll().LLVMBuildExtractElement)(self.raw(), vector.raw(), lane.raw(), c"".as_ptr()) })
     }
 
+    /// A vector with another value in a lane.
+    pub(crate) fn insert_lane(&self, vector: Value<'c>, value: Value<'c>, lane: Value<'c>) -> Value<'c> {
+        let (vector, value, lane) = (vector.raw(), value.raw(), lane.raw());
+        Value::new(unsafe { (ll().LLVMBuildInsertElement)(self.raw(), vector, value, lane, c"".as_ptr()) })
+    }
+
     /// A vector whose lanes all have the value.
     pub(crate) fn splat(&self, value: Value<'c>, lanes: u32, index: Type<'c>) -> Value<'c> {
         if value.is_constant() && value.kind() != ValueKind::Function {

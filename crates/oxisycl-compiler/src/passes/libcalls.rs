@@ -79,6 +79,16 @@ const FUNCTIONS: [&str; 33] = [
     "erfc",
 ];
 
+/// Functions that tell the sign of their result by a static.
+const WITH_STATICS: [&str; 2] = ["lgamma", "lgammaf"];
+
+/// Whether a function of C's has numbers for numbers, and does nothing else but to set `errno`.
+pub(crate) fn only_computes_on_the_host(name: &str) -> bool {
+    let of_single = name.strip_suffix('f').unwrap_or(name);
+    let known = |name: &str| FUNCTIONS.contains(&name) || OPERATIONS.iter().any(|(of_c, _)| *of_c == name);
+    (known(name) || known(of_single)) && !WITH_STATICS.contains(&name)
+}
+
 /// C's memory functions that compiled Rust calls.
 const MEMORY: [&str; 3] = ["memcmp", "bcmp", "strlen"];
 

@@ -1,11 +1,12 @@
 //! What the vectoriser does not handle: the first such place of a body is why it stays scalar.
 //!
-//! Nothing is vectorised that could behave otherwise in lanes. No atomic operation is, since one item could wait for another of its vector. No
-//! static is, since a thread's own would become one for all. Nothing may be dropped when an item panics, since other lanes are abandoned then.
+//! Nothing is vectorised that could behave otherwise in lanes. No static is, since a thread's own would become one for all. Nothing may be dropped
+//! when an item panics, since other lanes are abandoned then. Whether an item could wait for another one of its vector is looked at in `scalar_only`.
 
 use super::cfg::{BlockIdx, Graph, Refusal};
 use super::memory::stride;
 use super::shape::{Shape, Shapes};
+use super::singly::is_made_singly;
 use super::traps::is_of_traps;
 use super::widen::{elementwise, is_binary, is_element, is_note};
 use crate::llvm::{Layout, Opcode, Type, TypeKind, Value, ValueKind};
@@ -149,7 +150,9 @@ fn live<'c>(shapes: &Shapes<'_, 'c>, layout: Layout<'_>, instruction: Value<'c>)
     match opcode {
         Opcode::BRANCH | Opcode::RET => Ok(()),
         _ if is_note(instruction) => Ok(()),
-        _ if instruction.is_atomic() => Err("it has an atomic operation".to_owned()),
+        Opcode::FENCE => Ok(()),
+        _ if is_made_singly(instruction) && (varies || instruction.is_atomic()) => element_types(instruction),
+        _ if instruction.is_atomic() => Err("it has an atomic operation of an unknown kind".to_owned()),
         Opcode::LOAD | Opcode::STORE => access(shapes, layout, instruction),
         Opcode::ALLOCA => {
             let is_one = instruction.operand(0).integer() == Some(1);
@@ -209,7 +212,7 @@ fn access(shapes: &Shapes<'_, '_>, layout: Layout<'_>, access: Value<'_>) -> Che
 fn element_types(instruction: Value<'_>) -> Check {
     let is_known = |of: Type<'_>| match of.kind() {
         TypeKind::Struct => of.members().into_iter().all(|member| is_element(member.kind())),
-        kind => is_element(kind),
+        kind => kind == TypeKind::Void || is_element(kind),
     };
     let operands = if instruction.is(Opcode::CALL) { instruction.arguments() } else { instruction.operands() };
     let types = operands.into_iter().map(Value::value_type).chain([instruction.value_type()]);

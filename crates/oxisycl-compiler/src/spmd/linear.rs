@@ -7,6 +7,7 @@
 use super::cfg::{BlockIdx, LoopIdx, Node, Region};
 use super::emitter::{Emitter, Mask, Rule};
 use super::shape::{Shape, Status};
+use super::singly::is_made_singly;
 use super::widen::{is_division, is_note};
 use crate::llvm::{Block, Opcode, TypeKind, Value};
 
@@ -75,7 +76,7 @@ impl<'c> Emitter<'c, '_> {
         let Node::Block(block) = node else { return true };
         let instructions = self.graph.block(block).instructions();
         let is_one = |instruction: &Value<'c>| match instruction.opcode() {
-            Some(Opcode::LOAD | Opcode::STORE) => true,
+            Some(Opcode::LOAD | Opcode::STORE | Opcode::ATOMIC_RMW) => true,
             Some(Opcode::CALL) => !is_note(*instruction),
             Some(Opcode::FDIV) => true,
             Some(opcode) if is_division(opcode) => true,
@@ -87,14 +88,14 @@ impl<'c> Emitter<'c, '_> {
         instructions.len() > MANY || leads_to_a_trap || has_one
     }
 
-    /// Whether a masked node is worth a copy for the case that all lanes run it: masked accesses are slower, some become branches.
+    /// Whether a masked node is worth a copy for the case that all lanes run it. Masked accesses are slower, and some become branches. Calls become a loop.
     fn wants_copy(&self, node: Node) -> bool {
         let Node::Block(block) = node else { return false };
         let instructions = self.graph.block(block).instructions();
         let accesses = |instruction: &Value<'c>| match instruction.opcode() {
             Some(Opcode::LOAD) => self.shape(instruction.operand(0)) != Shape::Uniform,
             Some(Opcode::STORE) => true,
-            _ => false,
+            _ => is_made_singly(*instruction),
         };
         instructions.len() <= FEW && instructions.iter().any(accesses)
     }

@@ -7,8 +7,8 @@
 //! - `item_loops` finds the loops over items, takes their bodies apart, and makes steps of as many items as there are lanes.
 //! - `cfg` has the body's regions and nodes, and `shape` what differs between lanes.
 //! - `examine` and `scalar_only` refuse what cannot be in lanes, or must not be.
-//! - `linear` puts regions in line under masks. `widen` has instructions, `memory` accesses, and `traps` the way of a lane that fails. They write by
-//!   `emitter`.
+//! - `linear` puts regions in line under masks. `widen` has instructions, `singly` what has no vector form, `memory` accesses, and `traps` the way of
+//!   a lane that fails. They write by `emitter`.
 //!
 //! Two tests make random functions. `fuzz` holds what `cfg` and `shape` say against an interpreter. `tests::vectors` executes bodies as vectors, and
 //! compares the bits that they leave in memory with those of single items.
@@ -58,6 +58,7 @@ mod linear;
 mod memory;
 mod scalar_only;
 mod shape;
+mod singly;
 #[cfg(test)]
 mod tests;
 mod traps;

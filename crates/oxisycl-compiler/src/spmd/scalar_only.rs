@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::cfg::{BlockIdx, Graph, Reason, Refusal};
 use super::shape::Shapes;
+use super::singly::only_computes;
 use crate::llvm::{Attribute, Opcode, TypeKind, Value, ValueKind};
 
 /// Refuses a function whose items cannot share a vector.
@@ -113,10 +114,8 @@ fn is_unknown_call(instruction: Value<'_>) -> bool {
     if callee.kind() != ValueKind::Function {
         return true;
     }
-    let computes = callee.number_attribute(Attribute::FUNCTION, "memory") == Some(0)
-        && callee.has_attribute(Attribute::FUNCTION, "willreturn");
     let is_intrinsic = callee.name().starts_with("llvm.") && !callee.name().starts_with("llvm.threadlocal.");
-    !is_intrinsic && !computes
+    !is_intrinsic && !only_computes(instruction)
 }
 
 /// Whether the blocks that a panic runs may have the instruction, although other lanes do not get there.

@@ -2,6 +2,7 @@
 
 use super::emitter::{Emitter, Mask};
 use super::shape::Shape;
+use super::singly::is_made_singly;
 use crate::llvm::{Opcode, TypeKind, Value};
 
 /// Calls that only say something to LLVM about single work-items. Vector code drops them.
@@ -103,6 +104,10 @@ impl<'c> Emitter<'c, '_> {
             return self.define(instruction, value);
         }
         match (opcode, shape) {
+            _ if is_made_singly(instruction) && (shape == Shape::Varying || instruction.is_atomic()) => {
+                self.singly(instruction, mask);
+            }
+            (Opcode::FENCE, _) => self.scalar(instruction),
             (Opcode::STORE, _) => self.store(instruction, mask),
             (Opcode::ALLOCA, _) => self.private_variable(instruction),
             (Opcode::LOAD, Shape::Varying) => self.load(instruction, mask),

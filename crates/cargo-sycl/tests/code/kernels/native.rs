@@ -27,6 +27,7 @@ fn main() -> oxisycl::Result {
     println!("groups {:016x}", groups(&queue)?);
     println!("library {:016x}", library(&queue)?);
     println!("iterated {:016x}", iterated(&queue)?);
+    println!("tallied {:016x}", tallied(&queue)?);
     counted(&queue)?;
     println!("counted {}", COUNT.load(Ordering::Relaxed));
     remembered(&queue)?;
@@ -97,6 +98,24 @@ fn iterated(queue: &Queue) -> oxisycl::Result<u64> {
         })
     })?;
     Ok(hash(&output.into_vec()?, |value| value.to_bits().into()))
+}
+
+/// Functions of C, of which some work-items call one, and atomic operations.
+fn tallied(queue: &Queue) -> oxisycl::Result<u64> {
+    let (counts, highest) = (Buffer::from_vec(vec![0u32; 10])?, Buffer::from_vec(vec![0u64; 10])?);
+    queue.submit(|cg| {
+        let (counts, highest) = (cg.access(&counts, Atomic), cg.access(&highest, Atomic));
+        cg.parallel_for(N, move |item| {
+            let logarithm = item.index() as f64 * 2f64.log10();
+            let mut digit = 10f64.powf(logarithm.fract());
+            if item.index() % 3 == 1 {
+                digit = digit.atan().exp();
+            }
+            counts.fetch_add(item, digit as usize, 1);
+            highest.fetch_max(item, digit as usize, item.index() as u64);
+        })
+    })?;
+    Ok(hash(&counts.into_vec()?, |value| value.into()) ^ hash(&highest.into_vec()?, |value| value))
 }
 
 /// Phases of groups, and an algorithm.

@@ -14,7 +14,12 @@ fn reason(body: &str) -> Option<Reason> {
         @holds = constant {{ i32, ptr }} {{ i32 1, ptr @points }}
         declare ptr @llvm.threadlocal.address.p0(ptr)
         declare i32 @llvm.umin.i32(i32, i32)
-        declare float @sine(float) willreturn memory(none)
+        declare float @sine(float) nounwind willreturn memory(none)
+        declare float @unwinds(float) willreturn memory(none)
+        declare float @waits(float) nounwind memory(none)
+        declare float @tanf(float)
+        declare float @tan(ptr)
+        declare double @lgamma(double)
         declare float @reads(float) willreturn memory(read)
         declare void @unknown()
         declare void @fails() noreturn
@@ -80,6 +85,11 @@ fn unknown_calls_keep_a_function_scalar_unless_the_item_panics() {
     assert_eq!(reason("call void %env() ret void"), Some(Reason::UnknownCall));
     assert_eq!(reason("%a = call float @reads(float %n) ret void"), Some(Reason::UnknownCall));
     assert_eq!(reason("%a = call float @sine(float %n) ret void"), None);
+    assert_eq!(reason("%a = call float @unwinds(float %n) ret void"), Some(Reason::UnknownCall));
+    assert_eq!(reason("%a = call float @waits(float %n) ret void"), Some(Reason::UnknownCall));
+    assert_eq!(reason("%a = call float @tanf(float %n) ret void"), None);
+    assert_eq!(reason("%a = call float @tan(ptr %env) ret void"), Some(Reason::UnknownCall));
+    assert_eq!(reason("%a = call double @lgamma(double 2.0) ret void"), Some(Reason::UnknownCall));
     let fails =
         "%a = icmp eq i64 %x, 0 br i1 %a, label %fail, label %end fail: call void @unknown() unreachable end: ret void";
     assert_eq!(reason(fails), None);

@@ -4,6 +4,7 @@ use super::{Rule, Shape, Shapes};
 use crate::analyses::uniformity;
 use crate::llvm::{Opcode, Type, TypeKind, Value, ValueKind};
 use crate::spmd::cfg::BlockIdx;
+use crate::spmd::singly::only_computes;
 
 /// Instructions whose result depends on their operands alone, and on nothing else in the same lane.
 const PURE: &[Opcode] = &[
@@ -39,28 +40,7 @@ const PURE: &[Opcode] = &[
 ];
 
 /// Intrinsics that only compute, and that no device has.
-const PURE_ON_THE_HOST: &[&str] = &[
-    "llvm.acos.",
-    "llvm.asin.",
-    "llvm.atan.",
-    "llvm.atan2.",
-    "llvm.cos.",
-    "llvm.cosh.",
-    "llvm.exp.",
-    "llvm.exp10.",
-    "llvm.exp2.",
-    "llvm.log.",
-    "llvm.log10.",
-    "llvm.log2.",
-    "llvm.maximumnum.",
-    "llvm.minimumnum.",
-    "llvm.pow.",
-    "llvm.powi.",
-    "llvm.sin.",
-    "llvm.sinh.",
-    "llvm.tan.",
-    "llvm.tanh.",
-];
+const PURE_ON_THE_HOST: &[&str] = &["llvm.maximumnum.", "llvm.minimumnum."];
 
 /// The bits of a type that an affine value can have.
 fn width(of: Type<'_>) -> Option<u32> {
@@ -211,7 +191,8 @@ impl<'c> Shapes<'_, 'c> {
             return Shape::Varying;
         };
         let mut known = uniformity::COMPUTE.iter().chain(PURE_ON_THE_HOST);
-        if callee.is_declaration() && known.any(|prefix| callee.name().starts_with(prefix)) {
+        let is_known = callee.is_declaration() && known.any(|prefix| callee.name().starts_with(prefix));
+        if is_known || only_computes(call) {
             return self.equal(call.arguments());
         }
         Shape::Varying

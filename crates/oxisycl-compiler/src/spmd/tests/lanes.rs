@@ -139,3 +139,64 @@ fn two_values_that_only_some_items_compute() {
          ret void",
     ));
 }
+
+#[test]
+fn atomic_operations_are_made_for_one_lane_after_the_other() {
+    // Items of one vector meet at the same place. The number of the item that is last stays, or the sum.
+    let code = |masked: &str| {
+        format!(
+            "%u = load i32, ptr %a
+             {masked}
+             %c = getelementptr inbounds i32, ptr %out, i64 40
+             %d = getelementptr inbounds i32, ptr %out, i64 41
+             %old = atomicrmw add ptr %c, i32 %u monotonic
+             store atomic i32 %u, ptr %d monotonic, align 4
+             fence release
+             %of_all = load atomic i32, ptr %second monotonic, align 4
+             %other = atomicrmw umax ptr %o, i32 %of_all monotonic
+             br label %end
+             end:
+             ret void"
+        )
+    };
+    check(&body(&code("")));
+    check(&body(&code("%some = icmp ult i32 %u, 17\n br i1 %some, label %then, label %end\n then:")));
+}
+
+#[test]
+fn functions_that_only_compute_are_called_for_active_lanes_alone() {
+    let code = body(
+        "%v = load float, ptr %b
+         %u = load i32, ptr %a
+         %t = call float @tanf(float %v)
+         %e = call float @llvm.exp.f32(float %t)
+         %some = icmp ne i32 %u, 0
+         br i1 %some, label %then, label %end
+         then:
+         %q = call i32 @quotient(i32 1000, i32 %u)
+         %p = call float @llvm.pow.f32(float %v, float %t)
+         br label %end
+         end:
+         %r = phi float [ %e, %begin ], [ %p, %then ]
+         %i = phi i32 [ 0, %begin ], [ %q, %then ]
+         %bits = bitcast float %r to i32
+         %s = xor i32 %bits, %i
+         store i32 %s, ptr %o
+         ret void",
+    );
+    check(&code);
+}
+
+#[test]
+fn a_call_with_what_all_items_have_is_made_once() {
+    let text = text_in_lanes(&body(
+        "%w = load float, ptr %second
+         %t = call float @tanf(float %w)
+         %v = load float, ptr %b
+         %r = fadd float %v, %t
+         %bits = bitcast float %r to i32
+         store i32 %bits, ptr %o
+         ret void",
+    ));
+    assert_eq!(text.matches("@tanf(").count(), 1, "{text}");
+}

@@ -128,12 +128,27 @@ impl Step<'_> {
         self.access(of, &address);
     }
 
-    /// Stores to an address, or loads from it, or does both.
+    /// An atomic operation whose result is not used. Another one could decide what the item does, as a wait would.
+    fn atomic(&mut self, of: usize, address: &str, value: &str) {
+        let (name, value) = (TYPES[of].0, self.quiet(of, value));
+        if of == F32 || of == F64 || self.below(3) == 0 {
+            let order = self.one_of(&["monotonic", "release"]);
+            let size = layout::SIZES[of];
+            return self.line(format!("store atomic {name} {value}, ptr {address} {order}, align {size}"));
+        }
+        let operation = self.one_of(&["add", "xor", "umax", "xchg"]);
+        _ = self.value(format!("atomicrmw {operation} ptr {address}, {name} {value} monotonic"));
+    }
+
+    /// Stores to an address, or loads from it, or does both, sometimes as an atomic operation.
     fn access(&mut self, of: usize, address: &str) {
         let name = TYPES[of].0;
         let align = if self.below(4) == 0 { ", align 1" } else { "" };
         let value = self.get(of);
-        let how = self.below(4);
+        let how = self.below(5);
+        if how == 4 {
+            return self.atomic(of, address, &value);
+        }
         if how == 0 {
             return self.set(of, format!("load {name}, ptr {address}{align}"));
         }

@@ -11,6 +11,14 @@ use crate::spmd::fuzz::program::{Random, blocks, computation, line};
 const DECLARATIONS: &str = "
 declare i32 @llvm.umin.i32(i32, i32)
 declare i32 @__gcc_personality_v0(i32, i32, i64, ptr, ptr)
+declare float @tanf(float)
+declare double @tan(double)
+declare float @cbrtf(float)
+declare double @cbrt(double)
+define internal i32 @quotient(i32 %number, i32 %divisor) noinline nounwind willreturn memory(none) {
+    %result = udiv i32 %number, %divisor
+    ret i32 %result
+}
 %given = type { ptr, ptr, ptr, i32 }
 ";
 
@@ -176,7 +184,7 @@ impl Step<'_> {
     }
 
     fn any(&mut self, is_tame: bool) {
-        match self.below(34) {
+        match self.below(36) {
             0..=5 => computation(self.random, self.text, self.name),
             6..=8 => self.integers(),
             9 => self.integer_calls(),
@@ -194,6 +202,8 @@ impl Step<'_> {
             30 if !is_tame => self.guarded_division(),
             31 if !is_tame => self.guarded_difference(),
             32 | 33 if !is_tame => self.pointers(),
+            34 => self.mathematics(),
+            35 if !is_tame => self.guarded_call(),
             _ => self.own_place(),
         }
     }
@@ -284,6 +294,29 @@ impl Step<'_> {
             _ => {
                 let sign = self.quiet(of, &right);
                 let result = self.call(name, &format!("copysign.{width}"), &[(name, &left), (name, &sign)]);
+                self.put(of, &result);
+            }
+        }
+    }
+
+    /// Calls a function of C's, or an intrinsic that becomes one.
+    fn mathematics(&mut self) {
+        let of = self.one_of(&[F32, F64]);
+        let name = TYPES[of].0;
+        let (width, suffix) = [("f32", "f"), ("f64", "")][of - F32];
+        let (left, right) = (self.get(of), self.get(of));
+        match self.below(4) {
+            0 => {
+                let function = self.one_of(&["tan", "cbrt"]);
+                self.set(of, format!("call {name} @{function}{suffix}({name} {left})"));
+            }
+            1 => {
+                let result = self.call(name, &format!("pow.{width}"), &[(name, &left), (name, &right)]);
+                self.put(of, &result);
+            }
+            _ => {
+                let operation = self.one_of(&["exp", "exp2", "log", "log2", "sin", "cos"]);
+                let result = self.call(name, &format!("{operation}.{width}"), &[(name, &left)]);
                 self.put(of, &result);
             }
         }
@@ -399,6 +432,15 @@ impl Step<'_> {
             condition = self.value(format!("and i1 {flag}, {condition}"));
         }
         self.guarded(&condition, |step| step.set(of, format!("{operation} {name} {left}, {right}")));
+    }
+
+    /// A call that is undefined for items that do not get there.
+    fn guarded_call(&mut self) {
+        let (number, divisor) = (self.get(I32), self.get(I32));
+        let condition = self.value(format!("icmp ne i32 {divisor}, 0"));
+        self.guarded(&condition, |step| {
+            step.set(I32, format!("call i32 @quotient(i32 {number}, i32 {divisor})"));
+        });
     }
 
     /// A difference that is no index in items that do not get there.
