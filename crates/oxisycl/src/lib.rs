@@ -32,6 +32,7 @@ extern crate oxisycl_builtins as _;
 pub mod __print;
 pub mod argument;
 pub mod backend_info;
+mod borrowed;
 mod buffer;
 mod compile_time;
 mod context;

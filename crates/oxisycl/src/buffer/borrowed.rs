@@ -1,13 +1,12 @@
 //! Buffers over borrowed data, written back when the borrow ends.
 
-use std::ops::Deref;
-
 use oxisycl_device::DeviceCopyable;
-use oxisycl_runtime::graph::report_later;
 use oxisycl_runtime::schedule;
+use oxisycl_types::ErrorCode;
 
 use super::Buffer;
-use crate::{Read, Result};
+use crate::borrowed::written_back;
+use crate::{Error, Read, Result};
 
 /// A buffer with a copy of borrowed elements, which are written back when this is dropped.
 ///
@@ -62,26 +61,20 @@ impl<'a, T: DeviceCopyable, const D: usize> BorrowedBuffer<'a, T, D> {
 
     fn write_back(&mut self) -> Result {
         let Some(data) = self.data.take() else { return Ok(()) };
-        schedule::quiesce(&self.buffer.view.core)?;
-        let host = self.buffer.host_access(Read)?;
-        for (target, source) in data.iter_mut().zip(host.iter()) {
-            *target = *source;
-        }
+        self.buffer.read_after_commands(|elements| data.copy_from_slice(elements))
+    }
+}
+
+written_back!([T: DeviceCopyable, const D: usize] BorrowedBuffer<'_, T, D>, buffer: Buffer<T, D>, this => this.buffer.view.core);
+
+impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
+    /// Calls `read` with all elements when all submitted commands that use the buffer have ended, or not at all.
+    pub(crate) fn read_after_commands(&self, read: impl FnOnce(&[T])) -> Result {
+        schedule::quiesce(&self.view.core)?;
+        let host = self.host_access(Read)?;
+        // The elements of a whole buffer have no gaps.
+        let missing = || Error::new(ErrorCode::Runtime, format!("{} is not contiguous on the host", self.view.core));
+        read(host.to_slice().ok_or_else(missing)?);
         Ok(())
-    }
-}
-
-impl<T: DeviceCopyable, const D: usize> Deref for BorrowedBuffer<'_, T, D> {
-    type Target = Buffer<T, D>;
-    fn deref(&self) -> &Buffer<T, D> {
-        &self.buffer
-    }
-}
-
-impl<T: DeviceCopyable, const D: usize> Drop for BorrowedBuffer<'_, T, D> {
-    fn drop(&mut self) {
-        if let Err(error) = self.write_back() {
-            report_later(format!("write-back of borrowed {}: {error:?}", self.buffer.view.core));
-        }
     }
 }

@@ -8,7 +8,7 @@ use bytemuck::Pod;
 use oxisycl_backend::MemoryId;
 use oxisycl_device::DeviceCopyable;
 use oxisycl_runtime::memory::{BufferCore, Elements};
-use oxisycl_runtime::schedule::{self, BufferView};
+use oxisycl_runtime::schedule::BufferView;
 use oxisycl_types::{ErrorCode, Range};
 
 use super::Buffer;
@@ -30,7 +30,7 @@ fn zeroed<P: Pod>(n: usize) -> Result<Vec<P>> {
 
 impl<const D: usize> Buffer<u8, D> {
     /// The error for pixels with gaps, which a whole image never has.
-    pub(crate) fn not_contiguous() -> Error {
+    fn not_contiguous() -> Error {
         Error::new(ErrorCode::Runtime, "the pixels of an image are not contiguous on the host")
     }
 
@@ -94,11 +94,6 @@ impl<const D: usize> Buffer<u8, D> {
         let (core, host) = (&self.view.core, runtime()?.host());
         // SAFETY: the vector owns the memory, has the buffer's bytes and alignment, and is not touched while `owner` lives.
         unsafe { core.lock().adopt(core, host, MemoryId::HOST, pointer, owner, true) }.map(|_| ())
-    }
-
-    /// Waits for all submitted commands that use the buffer.
-    pub(crate) fn wait_for_commands(&self) -> Result {
-        schedule::quiesce(&self.view.core)
     }
 
     /// A copy of all bytes as a vector. Blocks like `host_access`.

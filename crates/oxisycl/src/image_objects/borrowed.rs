@@ -1,15 +1,13 @@
 //! Images over borrowed data, written back when the borrow ends.
 
-use std::ops::Deref;
-
 use bytemuck::Pod;
 use oxisycl_device::images::{ImageFormat, PixelFormat};
-use oxisycl_runtime::graph::report_later;
 use oxisycl_types::Range;
 
 use super::create::check;
 use super::pitch::Rows;
 use super::{ImagePitch, UnsampledImage};
+use crate::borrowed::written_back;
 use crate::{Buffer, Result};
 
 /// An image with a copy of borrowed pixels, which are written back when this is dropped.
@@ -54,28 +52,13 @@ impl<const D: usize, F: PixelFormat> BorrowedImage<'_, D, F> {
 
     fn write_back(&mut self) -> Result {
         let Some(data) = self.data.take() else { return Ok(()) };
-        self.image.bytes.wait_for_commands()?;
-        let host = self.image.bytes.host_access(crate::Read)?;
-        let bytes = host.to_slice().ok_or_else(Buffer::<u8, D>::not_contiguous)?;
-        self.rows.for_each(|to, from| data[to].copy_from_slice(&bytes[from]));
-        Ok(())
+        let rows = self.rows;
+        let write = |bytes: &[u8]| rows.for_each(|to, from| data[to].copy_from_slice(&bytes[from]));
+        self.image.bytes.read_after_commands(write)
     }
 }
 
-impl<const D: usize, F: PixelFormat> Deref for BorrowedImage<'_, D, F> {
-    type Target = UnsampledImage<D, F>;
-    fn deref(&self) -> &UnsampledImage<D, F> {
-        &self.image
-    }
-}
-
-impl<const D: usize, F: PixelFormat> Drop for BorrowedImage<'_, D, F> {
-    fn drop(&mut self) {
-        if let Err(error) = self.write_back() {
-            report_later(format!("write-back of borrowed image {}: {error:?}", self.image.id()));
-        }
-    }
-}
+written_back!([const D: usize, F: PixelFormat] BorrowedImage<'_, D, F>, image: UnsampledImage<D, F>, this => format_args!("image {}", this.image.id()));
 
 impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
     #[track_caller]
