@@ -9,8 +9,8 @@ use oxisycl_types::Range;
 use super::{BorrowedBuffer, Buffer, BufferOptions, IntoVecError};
 use crate::{Error, HostAccessor, Read, Result};
 
-/// What `ndarray` calls `Ix1`, `Ix2` and `Ix3`.
-type Shape<const D: usize> = Dim<[usize; D]>;
+/// What `ndarray` calls `Ix1`, `Ix2` and so on.
+pub(crate) type Shape<const D: usize> = Dim<[usize; D]>;
 
 impl<const D: usize> BufferOptions<D>
 where
@@ -267,7 +267,7 @@ fn range_of<const D: usize>(shape: &[usize]) -> Range<D> {
     Range(std::array::from_fn(|d| shape[d]))
 }
 
-fn shape_of<const D: usize>(range: &Range<D>) -> Shape<D>
+pub(crate) fn shape_of<const D: usize>(range: &Range<D>) -> Shape<D>
 where
     Shape<D>: Dimension,
 {
@@ -284,7 +284,7 @@ fn can_be_shape<const D: usize>(range: &Range<D>) -> bool {
 }
 
 /// All elements in row-major order: the array's own vector if they are there in that order, at its begin.
-fn into_row_major<T: DeviceCopyable, const D: usize>(array: Array<T, Shape<D>>) -> Vec<T>
+pub(crate) fn into_row_major<T: DeviceCopyable, const D: usize>(array: Array<T, Shape<D>>) -> Vec<T>
 where
     Shape<D>: Dimension,
 {

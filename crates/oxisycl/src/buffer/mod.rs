@@ -3,7 +3,7 @@
 mod access;
 mod advice;
 #[cfg(feature = "ndarray")]
-mod array;
+pub(crate) mod array;
 mod borrowed;
 mod bytes;
 mod create;

@@ -5,6 +5,8 @@
 
 mod access;
 mod argument;
+#[cfg(feature = "ndarray")]
+mod array;
 mod borrowed;
 mod copy;
 mod create;

@@ -107,7 +107,7 @@ impl<const D: usize, F: PixelFormat> SampledImage<D, F> {
     }
 
     /// The image without the sampler.
-    #[cfg(feature = "image")]
+    #[cfg(any(feature = "image", feature = "ndarray"))]
     pub(super) fn into_unsampled(self) -> UnsampledImage<D, F> {
         self.image
     }

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "ndarray")]
 mod arrays;
+#[cfg(feature = "ndarray")]
+mod image_arrays;
 #[cfg(feature = "image")]
 mod pictures;
 #[cfg(feature = "image")]
