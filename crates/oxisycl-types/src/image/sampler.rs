@@ -66,6 +66,37 @@ impl ImageSampler {
     /// A mixture of pixels by unnormalized coordinates, which are clamped to the edge.
     pub const LINEAR: Self = Self { filtering: FilteringMode::Linear, ..Self::NEAREST };
 
+    /// All of them: each addressing mode with each filtering mode, by normalized and other coordinates.
+    ///
+    /// ```
+    /// use oxisycl_types::ImageSampler;
+    ///
+    /// assert_eq!(ImageSampler::ALL.len(), 20);
+    /// assert!(ImageSampler::ALL.contains(&ImageSampler::LINEAR.normalized()));
+    /// ```
+    pub const ALL: &'static [Self] = &{
+        const FEWEST: [ImageSampler; 4] = [
+            ImageSampler::NEAREST.normalized(),
+            ImageSampler::NEAREST,
+            ImageSampler::LINEAR.normalized(),
+            ImageSampler::LINEAR,
+        ];
+        const ADDRESSING: [AddressingMode; 5] = [
+            AddressingMode::MirroredRepeat,
+            AddressingMode::Repeat,
+            AddressingMode::ClampToEdge,
+            AddressingMode::Clamp,
+            AddressingMode::None,
+        ];
+        let mut all = [Self::NEAREST; FEWEST.len() * ADDRESSING.len()];
+        let mut i = 0;
+        while i < all.len() {
+            all[i] = FEWEST[i % FEWEST.len()].with_addressing(ADDRESSING[i / FEWEST.len()]);
+            i += 1;
+        }
+        all
+    };
+
     /// This sampler with another addressing mode.
     #[must_use]
     pub const fn with_addressing(self, addressing: AddressingMode) -> Self {

@@ -9,24 +9,6 @@ use super::model::{random_bytes, sample};
 use super::{Memory, Random};
 use crate::vector::{Float4, Int4, Uint4};
 
-const ADDRESSING: [AddressingMode; 5] = [
-    AddressingMode::MirroredRepeat,
-    AddressingMode::Repeat,
-    AddressingMode::ClampToEdge,
-    AddressingMode::Clamp,
-    AddressingMode::None,
-];
-
-fn samplers() -> impl Iterator<Item = ImageSampler> {
-    let filters = [FilteringMode::Nearest, FilteringMode::Linear];
-    let modes = [CoordinateMode::Normalized, CoordinateMode::Unnormalized];
-    ADDRESSING.into_iter().flat_map(move |addressing| {
-        filters.into_iter().flat_map(move |filtering| {
-            modes.into_iter().map(move |coordinates| ImageSampler { addressing, coordinates, filtering })
-        })
-    })
-}
-
 /// Coordinates of an image: `exact` ones are integers, or multiples of an eighth of a pixel.
 fn coordinate(random: &mut Random, sampler: ImageSampler, extent: usize, is_exact: bool) -> f32 {
     let n = extent as f64;
@@ -45,7 +27,7 @@ fn check<const D: usize>(random: &mut Random, format: ImageFormat, extent: [usiz
     let largest = extent.iter().max().map_or(0.0, |&n| n as f64);
     let tolerance = 1e-5 + 4.0 * largest * f64::from(f32::EPSILON);
     let range = if matches!(format.channel_type(), ChannelType::Float16 | ChannelType::Float32) { 4.0 } else { 1.0 };
-    for sampler in samplers() {
+    for &sampler in ImageSampler::ALL {
         // Divisions by powers of two are exact, and so is all that follows. Coordinates in pixels are exact in any extent.
         let is_exact =
             sampler.coordinates == CoordinateMode::Unnormalized || extent.iter().all(|n| n.is_power_of_two());
@@ -111,7 +93,7 @@ fn coordinates_in_pixels_are_exact_in_images_of_any_width() {
 fn repeated_images_have_no_border_however_wide_they_are() {
     for extent in [1, 5, 1920, (1 << 23) - 1, 1 << 24, (1 << 24) + 2, 1 << 30] {
         let inside = 0..extent;
-        for sampler in samplers() {
+        for &sampler in ImageSampler::ALL {
             if !matches!(sampler.addressing, AddressingMode::Repeat | AddressingMode::MirroredRepeat) {
                 continue;
             }
@@ -143,7 +125,7 @@ fn coordinates_that_are_no_numbers_or_infinite_have_a_meaning() {
     let mut memory = Memory::new(format, bytemuck::cast_slice(&levels));
     let pixels = memory.pixels([4]);
     let huge = [f32::MAX, f32::MIN, 1e30, -3e9, 16_777_216.0, -16_777_216.0];
-    for sampler in samplers() {
+    for &sampler in ImageSampler::ALL {
         // SAFETY: the memory lives, and nothing writes it.
         let red = |x: f32| unsafe { pixels.sample::<Float4>(sampler, [x]) }[0];
         let is_linear = sampler.filtering == FilteringMode::Linear;

@@ -20,31 +20,13 @@ tests![
     a_constant_sampler_takes_the_place_of_the_images,
 ];
 
-const ADDRESSING: [AddressingMode; 5] = [
-    AddressingMode::MirroredRepeat,
-    AddressingMode::Repeat,
-    AddressingMode::ClampToEdge,
-    AddressingMode::Clamp,
-    AddressingMode::None,
-];
-
-fn samplers() -> impl Iterator<Item = ImageSampler> {
-    let filters = [FilteringMode::Nearest, FilteringMode::Linear];
-    let modes = [CoordinateMode::Normalized, CoordinateMode::Unnormalized];
-    ADDRESSING.into_iter().flat_map(move |addressing| {
-        filters.into_iter().flat_map(move |filtering| {
-            modes.into_iter().map(move |coordinates| ImageSampler { addressing, coordinates, filtering })
-        })
-    })
-}
-
 /// Samples at random coordinates around the image; those of nearest pixels must have the same bits as on the host.
 fn check<const D: usize, F: PixelFormat>(queue: &Queue, format: F, range: [usize; D]) {
     let n_samples = 64;
     let mut random = Random::new(3);
     let bytes = bytes_of(&mut random, format.format(), range.iter().product());
     let image = UnsampledImage::from_vec(format, bytes, range).unwrap();
-    for sampler in samplers() {
+    for &sampler in ImageSampler::ALL {
         let coordinates: Vec<[f32; D]> = (0..n_samples)
             .map(|_| {
                 range.map(|n| {
@@ -106,7 +88,7 @@ fn coordinates_that_are_no_numbers_or_infinite_are_harmless(env: &Env) {
     let queue = env.queue();
     let coordinates = [f32::NAN, f32::NEG_INFINITY, f32::INFINITY, f32::MAX, f32::MIN, -3e9];
     let levels = UnsampledImage::from_vec(R32Float, vec![10.0f32, 20.0, 30.0, 40.0], 4).unwrap();
-    for sampler in samplers() {
+    for &sampler in ImageSampler::ALL {
         let (image, seen) = (levels.sampled(sampler), Buffer::from_vec(vec![-1.0f32; 6]).unwrap());
         let submitted = queue.submit(|cg| {
             let (image, seen) = (cg.access_sampled::<Float4, _, _>(&image), cg.access(&seen, Write));
@@ -152,7 +134,7 @@ fn one_coordinate_that_is_no_number_is_that_of_the_host(env: &Env) {
     ];
     let levels: Vec<f32> = (1..=8).map(|x| x as f32).collect();
     let volume = UnsampledImage::from_vec(R32Float, levels, [2, 2, 2]).unwrap();
-    for sampler in samplers() {
+    for &sampler in ImageSampler::ALL {
         // Mixtures may differ in their last bits.
         if sampler.filtering == FilteringMode::Linear {
             continue;
