@@ -77,8 +77,9 @@ pub use host_accessor::{HostAccessor, HostIter};
 #[cfg(feature = "image")]
 pub use image_objects::ImagePixel;
 pub use image_objects::{
-    BorrowedImage, HostSampledImageAccessor, HostUnsampledImageAccessor, ImageLimits, ImagePitch, IntoPixelsError,
-    SampledImage, SampledImageAccess, UnsampledImage, UnsampledImageAccess,
+    BorrowedImage, HostSampledImageAccessor, HostTaskImageAccessor, HostTaskSampledImageAccessor,
+    HostUnsampledImageAccessor, ImageLimits, ImagePitch, IntoPixelsError, SampledImage, SampledImageAccess,
+    UnsampledImage, UnsampledImageAccess,
 };
 pub use kernel_bundle::KernelBundle;
 pub use kernel_id::KernelId;

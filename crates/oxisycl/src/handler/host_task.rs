@@ -126,7 +126,8 @@ impl<'cg, T: DeviceCopyable, const D: usize, M: Mode> HostTaskAccessor<'cg, T, D
         self.accessor.range()
     }
 
-    fn first(&self) -> *mut T {
+    /// The address of the first element that may be used.
+    pub(crate) fn first(&self) -> *mut T {
         // Without elements, the offset may name a place far outside the allocation, even address zero.
         let skipped = if self.accessor.is_empty() { 0 } else { self.buffer.linear(&self.accessor.offset()) };
         self.accessor.as_ptr().wrapping_add(skipped)

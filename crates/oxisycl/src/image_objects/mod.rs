@@ -11,6 +11,7 @@ mod borrowed;
 mod copy;
 mod create;
 mod host;
+mod host_task;
 mod limits;
 #[cfg(feature = "image")]
 mod pictures;
@@ -30,6 +31,7 @@ pub use argument::{SampledImageAccess, UnsampledImageAccess};
 pub use borrowed::BorrowedImage;
 pub use create::IntoPixelsError;
 pub use host::{HostSampledImageAccessor, HostUnsampledImageAccessor};
+pub use host_task::{HostTaskImageAccessor, HostTaskSampledImageAccessor};
 pub use limits::ImageLimits;
 #[cfg(feature = "image")]
 pub use pictures::ImagePixel;
