@@ -77,7 +77,7 @@ pub use host_accessor::{HostAccessor, HostIter};
 #[cfg(feature = "image")]
 pub use image_objects::ImagePixel;
 pub use image_objects::{
-    BorrowedImage, HostSampledImageAccessor, HostTaskImageAccessor, HostTaskSampledImageAccessor,
+    BorrowedImage, ChunkedImageAccess, HostSampledImageAccessor, HostTaskImageAccessor, HostTaskSampledImageAccessor,
     HostUnsampledImageAccessor, ImageLimits, ImagePitch, IntoPixelsError, SampledImage, SampledImageAccess,
     UnsampledImage, UnsampledImageAccess,
 };

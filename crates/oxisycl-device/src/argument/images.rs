@@ -6,84 +6,67 @@ use oxisycl_types::ArgumentType;
 
 use super::memory::copied_bit_by_bit;
 use super::{DeviceForm, KernelArg, Launch};
-use crate::Mode;
-use crate::images::{PixelData, PixelFormat, SampledImageAccessor, UnsampledImageAccessor};
+use crate::images::{ChunkedImageAccessor, PixelData, PixelFormat, SampledImageAccessor, UnsampledImageAccessor};
+use crate::{Mode, Stores};
 
 copied_bit_by_bit! {
     [V, const D: usize, M, F: Copy] RawImage<V, D, M, F>,
+    [V, const D: usize, M, F: Copy] RawChunkedImage<V, D, M, F>,
     [V, const D: usize, F: Copy] RawSampledImage<V, D, F>,
 }
 
-/// What crosses for an accessor of an image.
-#[repr(transparent)]
-pub struct RawImage<V: 'static, const D: usize, M: 'static, F: 'static>(UnsampledImageAccessor<'static, V, D, M, F>);
+/// What crosses for accessors: themselves, without the lifetime of a command group.
+macro_rules! crossing {
+    ($($(#[$doc:meta])* [$($generics:tt)*] [$($bounds:tt)*] $raw:ident of $accessor:ident<$($parameter:ident),*>;)*) => { $(
+        $(#[$doc])*
+        #[repr(transparent)]
+        pub struct $raw<$($generics)*>($accessor<'static, $($parameter),*>);
 
-impl<V, const D: usize, M, F> RawImage<V, D, M, F> {
-    /// # Safety
-    /// It is passed to a launch of the accessor's command group, and to no other.
-    #[inline(always)]
-    pub unsafe fn new(accessor: UnsampledImageAccessor<'_, V, D, M, F>) -> Self {
-        // SAFETY: by the contract of this function.
-        Self(unsafe { accessor.with_brand() })
-    }
+        impl<$($generics)*> $raw<$($parameter),*> {
+            /// # Safety
+            /// It is passed to a launch of the accessor's command group, and to no other.
+            #[inline(always)]
+            pub unsafe fn new(accessor: $accessor<'_, $($parameter),*>) -> Self {
+                // SAFETY: by the contract of this function.
+                Self(unsafe { accessor.with_brand() })
+            }
+        }
+
+        // SAFETY: the runtime fills in the address for the device. The rest are numbers and formats.
+        unsafe impl<$($bounds)*> DeviceForm for $raw<$($parameter),*> {
+            type Value<'k> = $accessor<'k, $($parameter),*>;
+            const TYPE: &'static ArgumentType =
+                &ArgumentType::leaf(core::any::type_name::<$accessor<'static, $($parameter),*>>, size_of::<Self>());
+
+            #[inline(always)]
+            unsafe fn reconstruct<'k>(self, _launch: Launch<'k>) -> Self::Value<'k> {
+                // SAFETY: by the contract of this function, and that of `new`.
+                unsafe { self.0.with_brand() }
+            }
+        }
+
+        impl<$($bounds)*> KernelArg for $accessor<'_, $($parameter),*> {
+            type Sent = $raw<$($parameter),*>;
+        }
+
+        impl<$($generics)*> fmt::Debug for $raw<$($parameter),*> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($raw))
+            }
+        }
+    )* };
 }
 
-// SAFETY: the runtime fills in the address for the device. The rest are numbers and formats.
-unsafe impl<V: PixelData, const D: usize, M: Mode, F: PixelFormat> DeviceForm for RawImage<V, D, M, F> {
-    type Value<'k> = UnsampledImageAccessor<'k, V, D, M, F>;
-    const TYPE: &'static ArgumentType =
-        &ArgumentType::leaf(core::any::type_name::<UnsampledImageAccessor<'static, V, D, M, F>>, size_of::<Self>());
+crossing! {
+    /// What crosses for an accessor of an image.
+    [V: 'static, const D: usize, M: 'static, F: 'static] [V: PixelData, const D: usize, M: Mode, F: PixelFormat]
+    RawImage of UnsampledImageAccessor<V, D, M, F>;
 
-    #[inline(always)]
-    unsafe fn reconstruct<'k>(self, _launch: Launch<'k>) -> UnsampledImageAccessor<'k, V, D, M, F> {
-        // SAFETY: by the contract of this function, and that of `new`.
-        unsafe { self.0.with_brand() }
-    }
-}
+    /// What crosses for an accessor of an image in blocks.
+    [V: 'static, const D: usize, M: 'static, F: 'static] [V: PixelData, const D: usize, M: Stores, F: PixelFormat]
+    RawChunkedImage of ChunkedImageAccessor<V, D, M, F>;
 
-impl<V: PixelData, const D: usize, M: Mode, F: PixelFormat> KernelArg for UnsampledImageAccessor<'_, V, D, M, F> {
-    type Sent = RawImage<V, D, M, F>;
-}
-
-/// What crosses for an accessor of an image that is sampled, with its sampler.
-#[repr(transparent)]
-pub struct RawSampledImage<V: 'static, const D: usize, F: 'static>(SampledImageAccessor<'static, V, D, F>);
-
-impl<V, const D: usize, F> RawSampledImage<V, D, F> {
-    /// # Safety
-    /// It is passed to a launch of the accessor's command group, and to no other.
-    #[inline(always)]
-    pub unsafe fn new(accessor: SampledImageAccessor<'_, V, D, F>) -> Self {
-        // SAFETY: by the contract of this function.
-        Self(unsafe { accessor.with_brand() })
-    }
-}
-
-// SAFETY: as for images without a sampler.
-unsafe impl<V: PixelData, const D: usize, F: PixelFormat> DeviceForm for RawSampledImage<V, D, F> {
-    type Value<'k> = SampledImageAccessor<'k, V, D, F>;
-    const TYPE: &'static ArgumentType =
-        &ArgumentType::leaf(core::any::type_name::<SampledImageAccessor<'static, V, D, F>>, size_of::<Self>());
-
-    #[inline(always)]
-    unsafe fn reconstruct<'k>(self, _launch: Launch<'k>) -> SampledImageAccessor<'k, V, D, F> {
-        // SAFETY: by the contract of this function, and that of `new`.
-        unsafe { self.0.with_brand() }
-    }
-}
-
-impl<V: PixelData, const D: usize, F: PixelFormat> KernelArg for SampledImageAccessor<'_, V, D, F> {
-    type Sent = RawSampledImage<V, D, F>;
-}
-
-impl<V, const D: usize, M, F> fmt::Debug for RawImage<V, D, M, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RawImage")
-    }
-}
-
-impl<V, const D: usize, F> fmt::Debug for RawSampledImage<V, D, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RawSampledImage")
-    }
+    /// What crosses for an accessor of an image that is sampled, with its sampler.
+    [V: 'static, const D: usize, F: 'static] [V: PixelData, const D: usize, F: PixelFormat]
+    RawSampledImage of SampledImageAccessor<V, D, F>;
 }

@@ -24,6 +24,7 @@
 //! | the same with `.chunks(block)` | [`Chunked`](crate::Chunked) |
 //! | an accessor of the command group, a placeholder | [`Accessor`](crate::Accessor) |
 //! | `image.read()`, `.write()`, `.update()`, `.with(mode)` | [`UnsampledImageAccessor`](crate::images::UnsampledImageAccessor) |
+//! | the same with `.chunks(block)` | [`ChunkedImageAccessor`](crate::images::ChunkedImageAccessor) |
 //! | `sampled.read()` | [`SampledImageAccessor`](crate::images::SampledImageAccessor) |
 //! | an accessor of an image, of the command group | the same |
 //! | `Vec<T>`, `Box<[T]>`, `Arc<[T]>`, [`Copied`] | `&[T]` |
@@ -79,7 +80,7 @@ pub use stated::{
 };
 
 #[doc(hidden)]
-pub use images::{RawImage, RawSampledImage};
+pub use images::{RawChunkedImage, RawImage, RawSampledImage};
 #[doc(hidden)]
 pub use memory::{RawAccessor, RawChunked, RawReference, RawSlice, RawText};
 #[cfg(feature = "alloc")]

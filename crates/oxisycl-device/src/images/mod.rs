@@ -9,6 +9,7 @@
 //! - A format is an [`ImageFormat`], or a type such as [`Rgba8Unorm`]. The latter is what fast kernels use.
 
 mod channel;
+mod chunks;
 mod format;
 mod index;
 mod memory;
@@ -22,6 +23,7 @@ mod unsampled;
 #[cfg(test)]
 mod tests;
 
+pub use chunks::{ChunkedImageAccessor, ImageBlock};
 pub use format::*;
 pub use index::{PixelIndex, SampleCoordinates};
 pub use pixel::PixelData;

@@ -473,7 +473,7 @@ impl<'cg> Handler<'cg> {
     }
 }
 
-fn check_block<const D: usize>(block: Range<D>) -> Result {
+pub(crate) fn check_block<const D: usize>(block: Range<D>) -> Result {
     if block.0.contains(&0) {
         return Err(Error::invalid(format!("an accessor cannot have blocks of range {block:?}")));
     }

@@ -2,12 +2,15 @@
 
 use std::ptr::NonNull;
 
-use oxisycl_device::images::{PixelData, PixelFormat, Pixels, SampledImageAccessor, UnsampledImageAccessor};
-use oxisycl_device::{Accessor, ModeFor};
-use oxisycl_types::{Aspect, ErrorCode, Id, ImageFormat};
+use oxisycl_device::images::{
+    ChunkedImageAccessor, PixelData, PixelFormat, Pixels, SampledImageAccessor, UnsampledImageAccessor,
+};
+use oxisycl_device::{Accessor, ModeFor, Stores};
+use oxisycl_types::{Aspect, ErrorCode, Id, ImageFormat, Range};
 
 use super::create::check_sampled;
 use super::{SampledImage, UnsampledImage};
+use crate::handler::check_block;
 use crate::{Error, Handler, Read, Result};
 
 /// An error unless pixels of the format are read and written as `V`.
@@ -58,6 +61,47 @@ impl<'cg> Handler<'cg> {
         })
     }
 
+    /// Access of this group's kernel to an image in blocks, whose pixels it reads and writes as `V`. The work-item with id `i` owns block `i`. Addition
+    /// to SYCL 2020, section 4.7.6.13.
+    ///
+    /// Failures as for [`access_image`](Self::access_image), and `Invalid` if the block has a zero extent.
+    ///
+    /// ```
+    /// use oxisycl::images::R8Uint;
+    /// use oxisycl::prelude::*;
+    /// use oxisycl::vector::Uint4;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let levels = UnsampledImage::from_vec(R8Uint, vec![1u8, 2, 3, 4, 5, 6, 7], 7)?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let levels = cg.access_image_chunks(&levels, ReadWrite, 3);
+    ///     cg.parallel_for(levels.n_blocks(), move |item| {
+    ///         let block = levels.block(item);
+    ///         let mut sum = Uint4::splat(0);
+    ///         for i in 0..block.len() {
+    ///             sum += block.get(i);
+    ///             block.set(i, sum);
+    ///         }
+    ///     })
+    /// })?;
+    /// assert_eq!(levels.to_vec::<u8>()?, [1, 3, 6, 4, 9, 15, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn access_image_chunks<V: PixelData, const D: usize, M: ModeFor<u8> + Stores, F: PixelFormat>(
+        &mut self,
+        image: &UnsampledImage<D, F>,
+        _mode: M,
+        block: impl Into<Range<D>>,
+    ) -> ChunkedImageAccessor<'cg, V, D, M, F> {
+        let block = block.into();
+        self.try_access_image_chunks(image, block).unwrap_or_else(|error| {
+            self.record(error);
+            // SAFETY: nothing is enqueued after a failure, so that the accessor is never used.
+            unsafe { ChunkedImageAccessor::from_pixels(nowhere(image), block) }
+        })
+    }
+
     /// Access of this group's kernel to an image by its sampler, as `V`: [`Float4`](crate::vector::Float4), [`Int4`](crate::vector::Int4),
     /// [`Uint4`](crate::vector::Uint4) or `Half4`.
     ///
@@ -104,6 +148,18 @@ impl<'cg> Handler<'cg> {
         // SAFETY: the requirement that was made orders the command with all other use of the memory, and keeps it alive. Allocations and
         // vectors that images take over are aligned to all formats.
         Ok(unsafe { UnsampledImageAccessor::from_pixels(pixels) })
+    }
+
+    /// Access to an image in blocks, or why there is none.
+    pub(super) fn try_access_image_chunks<V: PixelData, const D: usize, M: ModeFor<u8> + Stores, F: PixelFormat>(
+        &mut self,
+        image: &UnsampledImage<D, F>,
+        block: Range<D>,
+    ) -> Result<ChunkedImageAccessor<'cg, V, D, M, F>> {
+        check_block(block)?;
+        let pixels = self.try_access_pixels::<V, D, M, F>(image)?;
+        // SAFETY: as in `try_access_image`. The mode stores, so that the requirement has refused other accessors to the image.
+        Ok(unsafe { ChunkedImageAccessor::from_pixels(pixels, block) })
     }
 
     /// Access to an image by its sampler, or why there is none.

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use oxisycl_device::images::{ImageFormat, PixelData, PixelFormat, SampledImageAccessor, UnsampledImageAccessor};
-use oxisycl_device::{Mode, ModeFor};
+use oxisycl_device::images::{
+    ChunkedImageAccessor, ImageFormat, PixelData, PixelFormat, SampledImageAccessor, UnsampledImageAccessor,
+};
+use oxisycl_device::{Mode, ModeFor, Stores};
+use oxisycl_types::Range;
 
 use super::{SampledImage, UnsampledImage};
-use crate::argument::{ArgumentError, Deconstruct, KernelArg, RawImage, RawSampledImage};
+use crate::argument::{ArgumentError, Deconstruct, KernelArg, RawChunkedImage, RawImage, RawSampledImage};
 use crate::{Handler, Read, ReadWrite, Result, Write};
 
 /// An image as an [argument](crate::argument) of a kernel, and how the kernel uses it. The kernel gets an
@@ -18,6 +21,14 @@ use crate::{Handler, Read, ReadWrite, Result, Write};
 pub struct UnsampledImageAccess<'i, V, const D: usize, M, F = ImageFormat> {
     image: &'i UnsampledImage<D, F>,
     types: PhantomData<fn() -> (V, M)>,
+}
+
+/// An image as an [argument](crate::argument) of a kernel whose work-items own blocks of its pixels. The kernel gets a
+/// [`ChunkedImageAccessor`](crate::images::ChunkedImageAccessor).
+#[must_use = "it is an argument of a kernel"]
+pub struct ChunkedImageAccess<'i, V, const D: usize, M, F = ImageFormat> {
+    access: UnsampledImageAccess<'i, V, D, M, F>,
+    block: Range<D>,
 }
 
 /// An image with a sampler as an [argument](crate::argument) of a kernel. The kernel gets a
@@ -99,6 +110,33 @@ impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
     }
 }
 
+impl<'i, V: PixelData, const D: usize, M: ModeFor<u8>, F: PixelFormat> UnsampledImageAccess<'i, V, D, M, F> {
+    /// In blocks: the work-item with id `i` owns the pixels of block `i`.
+    ///
+    /// Errors, when the command group is recorded: `Invalid` if the block has a zero extent.
+    ///
+    /// ```
+    /// use oxisycl::images::R8Uint;
+    /// use oxisycl::prelude::*;
+    /// use oxisycl::vector::Uint4;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let levels = UnsampledImage::zeroed(R8Uint, 5)?;
+    /// Queue::default()?.parallel_for_with(3, levels.write().chunks(2), |item, levels| {
+    ///     levels.block(item).fill(Uint4::splat(item.index() as u32))
+    /// })?;
+    /// assert_eq!(levels.to_vec::<u8>()?, [0, 0, 1, 1, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn chunks(self, block: impl Into<Range<D>>) -> ChunkedImageAccess<'i, V, D, M, F>
+    where
+        M: Stores,
+    {
+        ChunkedImageAccess { access: self, block: block.into() }
+    }
+}
+
 impl<const D: usize, F: PixelFormat> SampledImage<D, F> {
     /// The image as an argument of a kernel that samples it as `V`: [`Float4`](crate::vector::Float4), [`Int4`](crate::vector::Int4),
     /// [`Uint4`](crate::vector::Uint4) or `Half4`.
@@ -133,6 +171,13 @@ impl<V, const D: usize, M, F> Clone for UnsampledImageAccess<'_, V, D, M, F> {
 }
 impl<V, const D: usize, M, F> Copy for UnsampledImageAccess<'_, V, D, M, F> {}
 
+impl<V, const D: usize, M, F> Clone for ChunkedImageAccess<'_, V, D, M, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<V, const D: usize, M, F> Copy for ChunkedImageAccess<'_, V, D, M, F> {}
+
 impl<V, const D: usize, F> Clone for SampledImageAccess<'_, V, D, F> {
     fn clone(&self) -> Self {
         *self
@@ -144,6 +189,13 @@ impl<V, const D: usize, M: Mode, F: PixelFormat> fmt::Debug for UnsampledImageAc
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("UnsampledImageAccess");
         debug.field("image", self.image).field("mode", &M::MODE).finish_non_exhaustive()
+    }
+}
+
+impl<V, const D: usize, M: Mode, F: PixelFormat> fmt::Debug for ChunkedImageAccess<'_, V, D, M, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("ChunkedImageAccess");
+        debug.field("access", &self.access).field("block", &self.block).finish()
     }
 }
 
@@ -164,6 +216,22 @@ impl<'cg, V: PixelData, const D: usize, M: ModeFor<u8>, F: PixelFormat> Deconstr
         let accessor = cg.try_access_image(self.image)?;
         // SAFETY: the accessor is of this group.
         Ok(unsafe { RawImage::new(accessor) })
+    }
+}
+
+impl<V: PixelData, const D: usize, M: ModeFor<u8> + Stores, F: PixelFormat> KernelArg
+    for ChunkedImageAccess<'_, V, D, M, F>
+{
+    type Sent = RawChunkedImage<V, D, M, F>;
+}
+
+impl<'cg, V: PixelData, const D: usize, M: ModeFor<u8> + Stores, F: PixelFormat> Deconstruct<Handler<'cg>>
+    for ChunkedImageAccess<'_, V, D, M, F>
+{
+    unsafe fn deconstruct(self, cg: &mut Handler<'cg>) -> Result<Self::Sent, ArgumentError> {
+        let accessor = cg.try_access_image_chunks(self.access.image, self.block)?;
+        // SAFETY: the accessor is of this group.
+        Ok(unsafe { RawChunkedImage::new(accessor) })
     }
 }
 
@@ -194,5 +262,14 @@ impl<'cg, V: PixelData, const D: usize, F: PixelFormat> Deconstruct<Handler<'cg>
     unsafe fn deconstruct(self, _cg: &mut Handler<'cg>) -> Result<Self::Sent, ArgumentError> {
         // SAFETY: the group is the accessor's, by its brand.
         Ok(unsafe { RawSampledImage::new(self) })
+    }
+}
+
+impl<'cg, V: PixelData, const D: usize, M: Stores, F: PixelFormat> Deconstruct<Handler<'cg>>
+    for ChunkedImageAccessor<'cg, V, D, M, F>
+{
+    unsafe fn deconstruct(self, _cg: &mut Handler<'cg>) -> Result<Self::Sent, ArgumentError> {
+        // SAFETY: the group is the accessor's, by its brand.
+        Ok(unsafe { RawChunkedImage::new(self) })
     }
 }

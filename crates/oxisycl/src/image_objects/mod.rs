@@ -27,7 +27,7 @@ use oxisycl_types::Range;
 
 use crate::{Buffer, Device, Error, Result};
 
-pub use argument::{SampledImageAccess, UnsampledImageAccess};
+pub use argument::{ChunkedImageAccess, SampledImageAccess, UnsampledImageAccess};
 pub use borrowed::BorrowedImage;
 pub use create::IntoPixelsError;
 pub use host::{HostSampledImageAccessor, HostUnsampledImageAccessor};

@@ -104,6 +104,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("image", image::copies::TESTS),
     ("image", image::limits::TESTS),
     ("image", image::arguments::TESTS),
+    ("image", image::owned::TESTS),
     ("image", image::host_tasks::TESTS),
     ("usm", usm::allocations::TESTS),
     ("usm", usm::commands::TESTS),

@@ -6,6 +6,7 @@ pub(crate) mod copies;
 pub(crate) mod host_tasks;
 pub(crate) mod limits;
 pub(crate) mod objects;
+pub(crate) mod owned;
 pub(crate) mod pixels;
 pub(crate) mod samples;
 
