@@ -9,6 +9,7 @@ use crate::Setting;
 use crate::case::Case;
 use crate::processor::times;
 use crate::protocol::{Bar, Measured, Rounds, least};
+use crate::random::Random;
 
 const ITEMS: usize = 1 << 20;
 const GROUP: usize = 256;
@@ -32,10 +33,11 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
     barriers(setting, results)
 }
 
-/// What is left of the values of `start` after the steps of some launches.
-fn check(found: &[f32], start: &[f32], expected: impl Fn(f32) -> f32) {
-    for (found, start) in found.iter().zip(start).step_by(997) {
-        assert_eq!(found.to_bits(), expected(*start).to_bits());
+/// Whether `found` has what all steps make of `start`, at some places of the run's seed.
+fn check(random: &mut Random, found: &[f32], start: &[f32]) {
+    for _ in 0..1000 {
+        let place = random.below(ITEMS);
+        assert_eq!(found[place].to_bits(), all_steps(start[place]).to_bits(), "place {place}");
     }
 }
 
@@ -44,7 +46,8 @@ fn without_barriers(setting: &Setting, results: &mut Vec<Measured>) -> Result<()
     if !setting.options.wants(NAME) {
         return Ok(());
     }
-    let start = setting.random().floats(ITEMS);
+    let mut random = setting.random();
+    let start = random.floats(ITEMS);
     let input = Buffer::from_slice(&start)?;
     let (ours, theirs) = (Buffer::uninit(ITEMS)?, Buffer::uninit(ITEMS)?);
     let mut nd_range = || {
@@ -66,7 +69,7 @@ fn without_barriers(setting: &Setting, results: &mut Vec<Measured>) -> Result<()
     let case = Case { name: NAME, unit: "G/s", amount: ITEMS as f64 / 1e9, peer: "parallel_for", bar: 0.98 };
     results.push(case.measure(setting.options.rounds, &mut nd_range, &mut range));
     for found in [ours.to_vec()?, theirs.to_vec()?] {
-        check(&found, &start, all_steps);
+        check(&mut random, &found, &start);
     }
     Ok(())
 }
@@ -76,7 +79,8 @@ fn barriers(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dy
     if !setting.options.wants(NAME) {
         return Ok(());
     }
-    let start = setting.random().floats(ITEMS);
+    let mut random = setting.random();
+    let start = random.floats(ITEMS);
     let input = Buffer::from_slice(&start)?;
     let output = Buffer::uninit(ITEMS)?;
     let with = || {
@@ -106,7 +110,7 @@ fn barriers(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dy
     let of_each = |f: &dyn Fn()| least(|| times(f).processor) * 1e9 / (ITEMS * STEPS) as f64;
     let rounds = Rounds::run(setting.options.rounds, None, || of_each(&with) - of_each(&without), || of_each(&without));
     with();
-    check(&output.to_vec()?, &start, all_steps);
+    check(&mut random, &output.to_vec()?, &start);
     let measured = rounds.measured(NAME, "ns", "the arithmetic alone").bar(Bar::AtMost(BARRIER));
     measured.print();
     results.push(measured);
