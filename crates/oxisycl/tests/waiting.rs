@@ -282,7 +282,7 @@ fn a_destructor_that_panics_while_its_group_is_unwound_changes_nothing() {
 }
 
 #[test]
-fn a_launch_between_barriers_runs() {
+fn a_launch_between_barriers_is_refused() {
     let _watchdog = watchdog();
     let queue: &'static Queue = Box::leak(Box::new(Queue::default().expect("a queue")));
     let launched =
@@ -290,19 +290,66 @@ fn a_launch_between_barriers_runs() {
             // SAFETY: own elements before the barrier, and only reads behind it.
             unsafe { tile.set(item.local_linear_id(), item.global_linear_id() as u32) };
             assert_eq!(barrier(&mut item), 0..SIZE);
-            // From a kernel it is refused or runs, and leaves the group as it was.
-            let inner = queue.parallel_for_nd_range((32, Fixed1::<8>), (), |mut item, ()| {
+            // The group is left as it was.
+            inside_a_kernel(queue.parallel_for_nd_range((32, Fixed1::<8>), (), |mut item, ()| {
                 // SAFETY: all come to it.
                 assert_eq!(unsafe { item.unchecked() }.reduce(1, Sum), 8);
-            });
-            drop(inner);
+                unreachable!("a kernel of a kernel");
+            }));
             assert_eq!(barrier(&mut item), 0..SIZE);
             let first = item.global_linear_id() - item.local_linear_id();
             // SAFETY: nobody writes behind the barrier.
             assert!((0..SIZE).all(|i| unsafe { tile.get(i) } as usize == first + i));
         });
     launched.and_then(|event| event.wait()).expect("the launch succeeds");
-    queue.wait().expect("inner launches succeed");
+    queue.wait().expect("there are no others");
+}
+
+/// Asserts that a call was refused because a kernel made it.
+#[track_caller]
+fn inside_a_kernel<T>(result: oxisycl::Result<T>) {
+    let error = result.err().expect("a kernel must not do that");
+    assert_eq!(error.code(), ErrorCode::Invalid, "{error}");
+    assert!(error.to_string().contains("inside a kernel"), "{error}");
+}
+
+/// What keeps a kernel from that is of the thread. Work-items that wait change stacks, and others run on the thread meanwhile.
+#[test]
+fn a_work_item_that_has_waited_starts_and_awaits_nothing() {
+    static REFUSED: AtomicUsize = AtomicUsize::new(0);
+    let _watchdog = watchdog();
+    fn kept<T>(value: T) -> &'static T {
+        Box::leak(Box::new(value))
+    }
+    let queue = kept(Queue::default().expect("a queue"));
+    let numbers = kept(Buffer::from_vec(vec![7u32; 4]).expect("a buffer"));
+    // Nothing has ended, so that each wait would be one.
+    let reading = numbers.host_access(ReadWrite).expect("an accessor");
+    let left = queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for(4, move |item| numbers.set(item, 1))
+    });
+    let (left, sum) = (kept(left.expect("a launch")), kept(queue.reduce(numbers, Sum).expect("a launch")));
+    let tries = move || {
+        inside_a_kernel(queue.submit(|cg| cg.single_task(|_| ())));
+        inside_a_kernel(queue.wait());
+        inside_a_kernel(left.wait());
+        inside_a_kernel(numbers.host_access(Read).map(drop));
+        inside_a_kernel(sum.get());
+        REFUSED.fetch_add(1, Relaxed);
+    };
+    launch(move |mut item| {
+        for _ in 0..3 {
+            tries();
+            assert_eq!(barrier(&mut item), 0..SIZE);
+        }
+        tries();
+    })
+    .expect("the launch succeeds");
+    assert_eq!(REFUSED.load(Relaxed), 4 * SIZE * 4);
+    assert!(reading.iter().all(|number| *number == 7) && !left.is_complete());
+    drop(reading);
+    assert_eq!(sum.get().expect("the launches succeed"), 4);
 }
 
 #[test]
