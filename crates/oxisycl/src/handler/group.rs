@@ -339,11 +339,12 @@ mod tests {
         Device::default().unwrap()
     }
 
+    fn described<K: for<'wi> Fn(Item<'wi, 1>) + Copy>(_: K) -> KernelDescriptor {
+        describe(&RangeForm::<K, 1>(PhantomData), Form::Range(1), Some("fitting"), Location::caller())
+    }
+
     /// What becomes of `local_bytes` of groups of `items`, by code with such limits.
     fn fitted(items: u32, local_bytes: usize, limits: KernelGroupLimits, groups: usize) -> Result<usize> {
-        fn described<K: for<'wi> Fn(Item<'wi, 1>) + Copy>(_: K) -> KernelDescriptor {
-            describe(&RangeForm::<K, 1>(PhantomData), Form::Range(1), Some("fitting"), Location::caller())
-        }
         let mut group = GroupSize { local: [1, 1, items], local_bytes, host_bytes: 0 };
         let launch = LaunchRange { dimensions: 1, extent: [1, 1, groups], offset: [0; 3] };
         fit_to_code(&device(), &described(|_| {}), &mut group, limits, &launch)?;
@@ -362,6 +363,24 @@ mod tests {
             (error.code(), error.to_string()),
             (code, format!("kernel \"fitting\" on device \"{name}\": {what}"))
         );
+    }
+
+    /// No launch of the user gets there on a device that passes fewer bytes to a kernel than a group's private values would need.
+    #[test]
+    fn memory_of_the_host_for_a_group_has_a_limit() {
+        let taken = |host_bytes| {
+            let wished =
+                Wished { global: None, local: Range([1, 1, 32]), is_fixed: false, local_bytes: Some(0), host_bytes };
+            let launch = LaunchRange { dimensions: 1, extent: [1, 1, 4], offset: [0; 3] };
+            wished.check(&device(), &described(|_| {}), &launch).map(|group| group.host_bytes)
+        };
+        assert_eq!(taken(Some(1 << 30)).unwrap(), 1 << 30);
+        for (host_bytes, bytes) in [(Some((1 << 30) + 1), "1073741825"), (None, "more than can be counted")] {
+            let what = format!(
+                "private values and local memory of {bytes} bytes for each work-group, the limit is 1073741824"
+            );
+            refused(taken(host_bytes), ErrorCode::MemoryAllocation, &what);
+        }
     }
 
     #[test]
