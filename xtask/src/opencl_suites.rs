@@ -147,6 +147,7 @@ const FEWEST: &[(&str, &str, usize)] = &[
     ("example", "18_block_scan", 2),
     ("example", "19_reduction", 1),
     ("example", "20_cublas", 2),
+    ("example", "21_ray_march", 1),
     ("example", "tour", 7),
 ];
 

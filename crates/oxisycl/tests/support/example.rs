@@ -5,6 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
+/// The examples that need a feature.
+const WITH_FEATURES: &[&str] = &[
+    "08_ndarray",
+    "09_nalgebra",
+    "10_image",
+    "11_half",
+    "12_num_complex",
+    "13_glam",
+    "21_ray_march",
+];
+
 /// The built example of that name, beside the test's own program. Cargo builds it with the tests of the whole
 /// workspace; for a single package or test it is built here.
 pub(crate) fn built(name: &str) -> PathBuf {
@@ -56,8 +67,8 @@ fn build(name: &str, profile: &Path) {
     let parent = profile.parent().expect("a target folder");
     let mut command = Command::new(cargo);
     command.args(["build", "--quiet", "--example", name, "--profile", &profile_name]);
-    // Examples with types of other crates are named after the feature that they need. One build with all serves for all.
-    if let Some((_, "image" | "nalgebra" | "ndarray")) = name.split_once('_') {
+    // Examples with types of other crates need features. One build with all serves for all.
+    if WITH_FEATURES.contains(&name) {
         command.arg("--all-features");
     }
     command.args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/Cargo.toml")]);
