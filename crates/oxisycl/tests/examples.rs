@@ -47,6 +47,7 @@ fn every_numbered_example_checks_itself_on_every_device() {
         ("12_num_complex", cfg!(feature = "num-complex")),
         ("13_glam", cfg!(feature = "glam")),
         ("21_ray_march", cfg!(feature = "image")),
+        ("22_optical_flow", cfg!(feature = "image")),
     ];
     let with_features = with_features.into_iter().filter_map(|(name, is_built)| is_built.then_some(name));
     for name in names.into_iter().chain(with_features) {
