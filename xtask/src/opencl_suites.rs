@@ -149,6 +149,7 @@ const FEWEST: &[(&str, &str, usize)] = &[
     ("example", "20_cublas", 2),
     ("example", "21_ray_march", 1),
     ("example", "22_optical_flow", 5),
+    ("example", "resize", 3),
     ("example", "tour", 7),
 ];
 

@@ -27,6 +27,7 @@ pub(super) const EXCLUDED_TARGETS: &[(&str, Reason)] = &[
     ("oxisycl::native", PROCESSES),
     ("oxisycl::process", PROCESSES),
     ("oxisycl::programs", "more than half a minute a program; other tests have random programs, too"),
+    ("oxisycl::resize", PROCESSES),
     ("oxisycl::settings", PROCESSES),
     ("oxisycl::slow_driver", PROCESSES),
     ("oxisycl::specialized", PROCESSES),

@@ -15,6 +15,7 @@ const WITH_FEATURES: &[&str] = &[
     "13_glam",
     "21_ray_march",
     "22_optical_flow",
+    "resize",
 ];
 
 /// The built example of that name, beside the test's own program. Cargo builds it with the tests of the whole
