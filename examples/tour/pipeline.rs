@@ -190,9 +190,12 @@ impl<'p> Pipeline<'p> {
     fn upload(&mut self, rows: &Range<usize>) -> Result<PlacedStrip, Failure> {
         let begin = rows.start.saturating_sub(HALO);
         let end = (rows.end + HALO).min(self.picture.height);
-        let buffers = Strip::new(self.picture.rows(begin..end), self.picture.width)?;
-        let strip = PlacedStrip { buffers, begin, bands: bands(end - begin, self.queues.len()) };
-        self.submit(Step::Luminance, &strip.bands, |queue, _, band| steps::luminance(queue, &strip.buffers, band))?;
+        let bands = bands(end - begin, self.queues.len());
+        let buffers = Strip::new(self.picture.rows(begin..end), self.picture.width, &bands)?;
+        let strip = PlacedStrip { buffers, begin, bands };
+        self.submit(Step::Luminance, &strip.bands, |queue, device, band| {
+            steps::luminance(queue, &strip.buffers, device, band)
+        })?;
         Ok(strip)
     }
 
@@ -201,7 +204,7 @@ impl<'p> Pipeline<'p> {
         self.submit(Step::BlurAlongRows, bands, |queue, _, band| steps::blur_along_rows(queue, buffers, band))?;
         self.submit(Step::BlurAlongColumns, bands, |queue, _, band| steps::blur_along_columns(queue, buffers, band))?;
         self.submit(Step::Edges, bands, |queue, _, band| steps::edges(queue, buffers, band))?;
-        self.submit(Step::Tones, bands, |queue, _, band| steps::tones(queue, buffers, band, curve))
+        self.submit(Step::Tones, bands, |queue, device, band| steps::tones(queue, buffers, device, band, curve))
     }
 
     /// Submits a step for the bands of all devices. What has to be moved for it is known at once.

@@ -148,7 +148,7 @@ impl Check {
         row: usize,
         begin: usize,
     ) -> Result<(), Failure> {
-        let width = strip.pixels.range()[1];
+        let width = strip.luminance.range()[1];
         let (range, offset) = ([expected.luminance.len() / width, width], [row - begin, 0]);
         let place = format!("the rows from {row} on, {width} pixels each");
         let luminance = strip.luminance.host_access_range(Read, offset, range)?;

@@ -5,7 +5,9 @@
 
 use std::ops::Range;
 
+use oxisycl::images::{Rgb8Unorm, SampledImageAccessor};
 use oxisycl::prelude::*;
+use oxisycl::vector::Float4;
 use oxisycl::{Chunked, NoInit};
 
 use crate::pipeline::PAGE_ROWS;
@@ -24,9 +26,13 @@ pub(crate) const LEVELS: usize = 256;
 /// Pixels of one row that a work-item takes at once where it takes several.
 const CHUNK: usize = 1024;
 
+/// How kernels read the picture. The centre of the first pixel is at 0.5.
+const SAMPLER: ImageSampler = ImageSampler::NEAREST;
+
 /// The rows of a picture that are on the devices at one time, and what the steps make of them.
 pub(crate) struct Strip {
-    pub(crate) pixels: Buffer<Rgb, 2>,
+    /// The picture, an image for each device with the rows of its band. A kernel may sample any place, so a device gets the whole of an image.
+    pictures: Vec<SampledImage<2, Rgb8Unorm>>,
     pub(crate) luminance: Buffer<u8, 2>,
     half_blurred: Buffer<f32, 2>,
     pub(crate) blurred: Buffer<f32, 2>,
@@ -39,12 +45,18 @@ impl Strip {
     pub(crate) const BYTES: usize = 3 + 1 + 4 + 4 + 1 + 3;
 
     /// Nothing is copied to a device yet: that happens when a command there needs it, and for the rows that it needs.
-    pub(crate) fn new(pixels: &[Rgb], width: usize) -> oxisycl::Result<Self> {
+    pub(crate) fn new(pixels: &[Rgb], width: usize, bands: &[Range<usize>]) -> oxisycl::Result<Self> {
         let range = [pixels.len() / width, width];
+        let picture = |band: &Range<usize>| {
+            // No image is empty: where a device has no rows, it is one row that no command uses.
+            let begin = band.start.min(range[0] - 1);
+            let end = band.end.max(begin + 1);
+            SampledImage::from_slice(Rgb8Unorm, SAMPLER, &pixels[begin * width..end * width], [end - begin, width])
+        };
         // Pages of a few rows: a device that needs the rows around its band gets these, not the whole band of another device.
         let options = BufferOptions::new().page_size([PAGE_ROWS, width]);
         Ok(Self {
-            pixels: options.from_slice_nd(pixels, range)?,
+            pictures: bands.iter().map(picture).collect::<oxisycl::Result<_>>()?,
             luminance: options.uninit(range)?,
             half_blurred: options.uninit(range)?,
             blurred: options.uninit(range)?,
@@ -54,7 +66,7 @@ impl Strip {
     }
 
     fn width(&self) -> usize {
-        self.pixels.range()[1]
+        self.luminance.range()[1]
     }
 
     /// Extent and begin of some rows, as accessors want them.
@@ -65,19 +77,27 @@ impl Strip {
     /// A part with `halo` rows more on each side as far as there are any, and at which of them `rows` begins.
     fn part_with_halo(&self, rows: &Range<usize>, halo: usize) -> ([usize; 2], [usize; 2], usize) {
         let begin = rows.start.saturating_sub(halo);
-        let end = (rows.end + halo).min(self.pixels.range()[0]);
+        let end = (rows.end + halo).min(self.luminance.range()[0]);
         ([end - begin, self.width()], [begin, 0], rows.start - begin)
     }
 }
 
-/// The luminance of each pixel.
-pub(crate) fn luminance(queue: &Queue, strip: &Strip, rows: &Range<usize>) -> oxisycl::Result<Event> {
+/// What the picture has at a work-item's place. Samplers give parts of one: whole numbers become the same ones again.
+#[inline]
+fn colour_at(picture: SampledImageAccessor<'_, Float4, 2, Rgb8Unorm>, item: Item<'_, 2>) -> Rgb {
+    let centre = [item.get(0) as f32 + 0.5, item.get(1) as f32 + 0.5];
+    let colour = picture.sample_with(item, SAMPLER, centre);
+    [colour[0], colour[1], colour[2]].map(|channel| (255.0 * channel + 0.5) as u8)
+}
+
+/// The luminance of each pixel in the band of a device.
+pub(crate) fn luminance(queue: &Queue, strip: &Strip, device: usize, rows: &Range<usize>) -> oxisycl::Result<Event> {
     let (range, offset) = strip.part(rows);
     queue.submit(|cg| {
         cg.name("luminance");
-        let pixels = cg.access_range(&strip.pixels, Read, offset, range);
+        let picture = cg.access_sampled(&strip.pictures[device]);
         let luminance = cg.access_range(&strip.luminance, Write.no_init(), offset, range);
-        cg.parallel_for(range, move |item| luminance.set(item, luminance_of(pixels.get(item))))
+        cg.parallel_for(range, move |item| luminance.set(item, luminance_of(colour_at(picture, item))))
     })
 }
 
@@ -294,13 +314,14 @@ fn gradient(at: impl Fn(usize, usize) -> f32) -> f32 {
 pub(crate) fn tones(
     queue: &Queue,
     strip: &Strip,
+    device: usize,
     rows: &Range<usize>,
     curve: &Buffer<u8, 1>,
 ) -> oxisycl::Result<Event> {
     let (range, offset) = strip.part(rows);
     queue.submit(|cg| {
         cg.name("tone mapping");
-        let pixels = cg.access_range(&strip.pixels, Read, offset, range);
+        let picture = cg.access_sampled(&strip.pictures[device]);
         let luminance = cg.access_range(&strip.luminance, Read, offset, range);
         let blurred = cg.access_range(&strip.blurred, Read, offset, range);
         let edges = cg.access_range(&strip.edges, Read, offset, range);
@@ -314,7 +335,7 @@ pub(crate) fn tones(
             let factor = (target.max(0.0) + 1.0) / (f32::from(level) + 1.0);
             result.set(
                 item,
-                pixels.get(item).map(|channel| (factor * (f32::from(channel) + 1.0) - 0.5).min(255.0) as u8),
+                colour_at(picture, item).map(|channel| (factor * (f32::from(channel) + 1.0) - 0.5).min(255.0) as u8),
             );
         })
     })
