@@ -8,6 +8,7 @@ pub(crate) mod bounds_check_merging;
 pub(crate) mod branch_correlation;
 pub(crate) mod builtins;
 pub(crate) mod by_value;
+pub(crate) mod byte_conversions;
 pub(crate) mod calls;
 pub(crate) mod choice;
 pub(crate) mod cold_blocks;
