@@ -15,8 +15,8 @@ use crate::error::CompileError;
 use crate::llvm::pass_lists::{DROP_TYPES, DROP_UNUSED, SIMPLIFY};
 use crate::options::FloatPolicy;
 use crate::passes::{
-    address_spaces, arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, byte_conversions,
-    cold_blocks, counters, cpu_features, early_exits, early_return, fast_math, float_atomics, float_policy,
+    address_spaces, arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks,
+    conversions, counters, cpu_features, early_exits, early_return, fast_math, float_atomics, float_policy,
     formatting_depth, frames, group_calls, idle_barriers, int128, libcalls, native, native_code, negations, overlap,
     panics, private_atomics, private_memory, recursion, specialization, strip_host_abi, thread_coarsening, unrolling,
     x86,
@@ -312,7 +312,7 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass::new("negations", Legalize, |unit| negations::select_by_the_condition(&unit.module))
         .on(&[Nvptx, Amdgcn])
         .when(|_| is_worked_around(&NEGATED_CONDITIONS)),
-    Pass::new("byte-conversions", Legalize, |unit| byte_conversions::permute(&unit.module)).on(&[Nvptx]),
+    Pass::new("conversions", Legalize, |unit| conversions::lower(&unit.module)).on(&[Nvptx]),
     Pass::new("counters", Legalize, |unit| counters::compare_lower_halves(&unit.module)).on(&[Nvptx]),
     Pass::new("panic-outlining", Legalize, |unit| panic_outlining::call_through_others(&unit.module))
         .on(&[SpirV])

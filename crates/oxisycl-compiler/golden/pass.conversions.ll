@@ -1,4 +1,4 @@
-; passes: byte-conversions
+; passes: conversions
 ; The four channels of a pixel as numbers, and a number that is more than bytes.
 define void @k(ptr %p, i32 %pixel) {
   %red = and i32 %pixel, 255
@@ -17,5 +17,11 @@ define void @k(ptr %p, i32 %pixel) {
   %rgba = fadd float %rgb, %a
   %sum = fadd float %rgba, %whole
   store float %sum, ptr %p
+  %limited = call i32 @llvm.fptosi.sat.i32.f32(float %sum)
+  store i32 %limited, ptr %p
+  %wide = call i64 @llvm.fptosi.sat.i64.f32(float %sum)
+  store i64 %wide, ptr %p
   ret void
 }
+declare i32 @llvm.fptosi.sat.i32.f32(float)
+declare i64 @llvm.fptosi.sat.i64.f32(float)

@@ -1,7 +1,11 @@
-//! Conversions of single bytes and pairs of bytes to `float` on NVIDIA GPUs, such as those of the channels of pixels.
+//! Conversions between integers and `float` on NVIDIA GPUs.
 //!
-//! The conversion of an integer has a quarter of a sum's throughput, or less, and the byte has to be taken from its word before. Instead, one
-//! permutation of bytes makes 2^23 and the number, whose lowest bits the number is. A difference leaves the number itself, without rounding.
+//! Bytes and pairs of bytes, such as the channels of pixels, become floats. The conversion of an integer has a quarter of a sum's throughput, or
+//! less, and the byte has to be taken from its word before. Instead, one permutation of bytes makes 2^23 and the number, whose lowest bits the
+//! number is. A difference leaves the number itself, without rounding.
+//!
+//! What Rust's `as` makes of a float is one instruction for integers of 32 bits. It goes no further than the integer's ends, and a NaN becomes 0
+//! (PTX ISA, `cvt`). LLVM compares and selects around it.
 //!
 //! Invariant: results have the same bits.
 
@@ -20,34 +24,53 @@ struct Bytes<'c> {
     count: u64,
 }
 
-/// Replaces the conversions. Called right before code generation, since LLVM's simplifications know nothing of permutations.
-pub(crate) fn permute(module: &Module<'_>) {
-    let context = module.context();
-    let (word, single) = (Type::int(context, 32), Type::single(context));
-    for conversion in module.functions().into_iter().flat_map(Value::instructions) {
-        if conversion.value_type() != single {
-            continue;
-        }
-        let bytes = match conversion.opcode() {
-            Some(Opcode::UI_TO_FP) => unsigned(conversion.operand(0)),
-            // The same number, if it has no sign.
-            Some(Opcode::SI_TO_FP) if conversion.operand(0).value_type() == word => unsigned(conversion.operand(0)),
+/// Intrinsics of LLVM that stop at the ends of an integer, and those of the processor that do the same.
+const SATURATING: [(&str, &str); 2] =
+    [("llvm.fptosi.sat.i32.f32", "llvm.nvvm.f2i.rz"), ("llvm.fptoui.sat.i32.f32", "llvm.nvvm.f2ui.rz")];
+
+/// Replaces the conversions. Called right before code generation, since LLVM's simplifications know less of what replaces them.
+pub(crate) fn lower(module: &Module<'_>) {
+    for instruction in module.functions().into_iter().flat_map(Value::instructions) {
+        let replacement = match instruction.opcode() {
+            Some(Opcode::UI_TO_FP | Opcode::SI_TO_FP) => permuted(module, instruction),
+            Some(Opcode::CALL) => saturated(module, instruction),
             _ => None,
         };
-        let Some(bytes) = bytes else { continue };
-        let builder = Builder::before(context, conversion);
-        let value = if bytes.word.value_type() == word { bytes.word } else { builder.widen(bytes.word, word) };
-        // Of eight bytes, the upper four are those of 2^23: two or three zeros, and the last one.
-        let second = if bytes.count == 2 { bytes.first + 1 } else { 4 };
-        let selection = word.constant(0x7400 | second << 4 | bytes.first);
-        let permute = module.intrinsic("llvm.nvvm.prmt", &[]);
-        let bits = builder.call(permute, &[value, word.constant(BEGIN), selection]);
-        let sum = builder.cast(Opcode::BITCAST, bits, single);
-        let before = builder.cast(Opcode::BITCAST, word.constant(BEFORE), single);
-        let result = builder.binary(Opcode::FADD, sum, before);
-        conversion.replace_all_uses_with(result);
-        conversion.erase();
+        if let Some(replacement) = replacement {
+            instruction.replace_all_uses_with(replacement);
+            instruction.erase();
+        }
     }
+}
+
+/// The number of a call that stops at the ends of an integer.
+fn saturated<'c>(module: &Module<'c>, call: Value<'c>) -> Option<Value<'c>> {
+    let callee = call.callee()?;
+    let (_, native) = SATURATING.into_iter().find(|(name, _)| callee.name() == *name)?;
+    let builder = Builder::before(module.context(), call);
+    Some(builder.call(module.intrinsic(native, &[]), &call.arguments()))
+}
+
+/// The float of a few bytes.
+fn permuted<'c>(module: &Module<'c>, conversion: Value<'c>) -> Option<Value<'c>> {
+    let context = module.context();
+    let (word, single) = (Type::int(context, 32), Type::single(context));
+    // The same number, if it has no sign.
+    let is_unsigned = conversion.is(Opcode::UI_TO_FP) || conversion.operand(0).value_type() == word;
+    if conversion.value_type() != single || !is_unsigned {
+        return None;
+    }
+    let bytes = unsigned(conversion.operand(0))?;
+    let builder = Builder::before(context, conversion);
+    let value = if bytes.word.value_type() == word { bytes.word } else { builder.widen(bytes.word, word) };
+    // Of eight bytes, the upper four are those of 2^23: two or three zeros, and the last one.
+    let second = if bytes.count == 2 { bytes.first + 1 } else { 4 };
+    let selection = word.constant(0x7400 | second << 4 | bytes.first);
+    let permute = module.intrinsic("llvm.nvvm.prmt", &[]);
+    let bits = builder.call(permute, &[value, word.constant(BEGIN), selection]);
+    let sum = builder.cast(Opcode::BITCAST, bits, single);
+    let before = builder.cast(Opcode::BITCAST, word.constant(BEFORE), single);
+    Some(builder.binary(Opcode::FADD, sum, before))
 }
 
 /// The bytes that an unsigned integer consists of, if they are few.
@@ -111,7 +134,7 @@ mod tests {
         let context = context();
         let module = module(&context, text);
         let before = module.to_string();
-        permute(&module);
+        lower(&module);
         module.verify("conversions").expect("a valid module");
         let after = module.to_string();
         let Some((_, call)) = after.split_once("call i32 @llvm.nvvm.prmt(") else {
@@ -171,8 +194,27 @@ mod tests {
     fn a_channel_is_one_permutation_and_one_sum() {
         let context = context();
         let module = module(&context, &converted("%s = lshr i32 %w, 8\n %v = and i32 %s, 255", "uitofp i32"));
-        permute(&module);
+        lower(&module);
         let text = ptx(&module);
         assert!(text.contains("prmt.b32") && !text.contains("cvt.") && !text.contains("shr"), "{text}");
+    }
+    #[test]
+    fn what_as_makes_of_a_float_is_one_instruction() {
+        let context = context();
+        for (intrinsic, instruction) in
+            [("llvm.fptosi.sat.i32.f32", "cvt.rzi.s32.f32"), ("llvm.fptoui.sat.i32.f32", "cvt.rzi.u32.f32")]
+        {
+            let text = format!(
+                "declare i32 @{intrinsic}(float)
+                define ptx_kernel void @k(ptr %p, float %f) {{
+                %v = call i32 @{intrinsic}(float %f)
+                store i32 %v, ptr %p
+                ret void }}"
+            );
+            let module = module(&context, &text);
+            lower(&module);
+            let text = ptx(&module);
+            assert!(text.contains(instruction) && !text.contains("setp") && !text.contains("selp"), "{text}");
+        }
     }
 }
