@@ -19,6 +19,7 @@ mod sample;
 mod sampled;
 mod srgb;
 mod unsampled;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub use pixel::PixelData;
 pub use pixels::Pixels;
 pub use sampled::SampledImageAccessor;
 pub use unsampled::UnsampledImageAccessor;
+pub use window::ImageWindow;
 
 pub use oxisycl_types::{
     AddressingMode, ChannelOrder, ChannelType, CoordinateMode, FilteringMode, ImageFormat, ImageSampler,

@@ -47,7 +47,28 @@ impl<const D: usize, F: PixelFormat> Pixels<D, F> {
             }
             position = position.wrapping_mul(extent as usize).wrapping_add(at);
         }
-        Some(self.first.wrapping_add(position.wrapping_mul(self.format().pixel_size())))
+        Some(self.at(position))
+    }
+
+    /// Where the pixel of that number is.
+    #[inline(always)]
+    fn at(&self, position: usize) -> *mut u8 {
+        self.first.wrapping_add(position.wrapping_mul(self.format().pixel_size()))
+    }
+
+    /// The pixel at `index`, which is inside of the image.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load), and the index is below the extent in each dimension.
+    #[inline(always)]
+    pub unsafe fn load_inside<V: Data, const CONSTANT: bool>(&self, index: [usize; D]) -> V {
+        let position = index
+            .into_iter()
+            .zip(self.extent)
+            .fold(0_usize, |position, (at, extent)| position.wrapping_mul(extent as usize).wrapping_add(at));
+        let format = self.format();
+        // SAFETY: the index is inside; the rest by the contract of this function.
+        V::decode(format, unsafe { load_channels::<CONSTANT>(format, self.at(position)) })
     }
 
     /// The pixel at `index`, or the border.

@@ -15,7 +15,7 @@ use crate::{InItem, Inside, Item, Loads, Mode, OnlyLoads, Single, Stores};
 /// A plain `Copy` value, captured by the kernel. It gives no access by itself: every method takes the token of a work-item. A pixel that is
 /// read outside of the image is the [border colour](ImageFormat::border_alpha). One that is written there is dropped.
 pub struct UnsampledImageAccessor<'cg, V, const D: usize, M, F = ImageFormat> {
-    pixels: Pixels<D, F>,
+    pub(super) pixels: Pixels<D, F>,
     brand: Brand<'cg>,
     types: PhantomData<fn() -> (V, M)>,
 }

@@ -106,6 +106,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("image", image::arguments::TESTS),
     ("image", image::owned::TESTS),
     ("image", image::host_tasks::TESTS),
+    ("image", image::windows::TESTS),
     ("usm", usm::allocations::TESTS),
     ("usm", usm::commands::TESTS),
     ("usm", usm::buffers::TESTS),

@@ -9,6 +9,7 @@ pub(crate) mod objects;
 pub(crate) mod owned;
 pub(crate) mod pixels;
 pub(crate) mod samples;
+pub(crate) mod windows;
 
 use oxisycl::images::{ChannelType, ImageFormat};
 
