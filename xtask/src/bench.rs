@@ -24,13 +24,20 @@ use crate::workspace::{Workspace, read};
 const KEYS: &[&str] = &["name", "value", "unit", "peer", "peer_value", "ratio"];
 
 /// The benchmarks whose kernels are compiled by `cargo sycl`, with its arguments.
-const DEVICES: &[(&str, &[&str])] =
-    &[("gpu", &["--targets", "sm_70,sm_80"]), ("host", &["--targets", "host-v3"]), ("opencl", &["--targets", "spirv"])];
+const DEVICES: &[(&str, &[&str])] = &[
+    ("gpu", &["--targets", "sm_70,sm_80"]),
+    ("host", &["--targets", "host-v3"]),
+    ("images", &["--targets", "sm_70,host-v3", "--lanes", "8"]),
+    ("opencl", &["--targets", "spirv"]),
+];
+
+/// The benchmarks with a peer in CUDA C++, `reference.cu` in their folder.
+const WITH_REFERENCE: &[&str] = &["gpu", "images"];
 
 /// The argument of the benchmark `host` for programs that plain cargo builds.
 const PLAIN: &str = "--plain";
 
-/// Variables with the number of threads on each side of the benchmark `host`. One thread's time says most on a machine that others use.
+/// Variables with the number of threads on each side of the benchmarks `host` and `images`. One thread's time says most on a machine that others use.
 const THREADS: [&str; 2] = ["OXISYCL_HOST_THREADS", "RAYON_NUM_THREADS"];
 
 /// `cargo xtask bench NAME [--json FILE] [ARGUMENTS]`.
@@ -51,7 +58,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
     {
         command.envs(variables);
     }
-    if name == "host" {
+    if matches!(name.as_str(), "host" | "images") {
         command.envs(THREADS.into_iter().filter(|name| env::var_os(name).is_none()).map(|name| (name, "1")));
     }
     if of_devices.is_some() {
@@ -62,9 +69,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
     if let Some(file) = &file {
         command.arg("--json").arg(file);
     }
-    if name == "gpu" && !rest.iter().any(|argument| argument == "--reference") {
-        let program = workspace.target_directory.join("gpu-reference");
-        match nvcc::compile(&workspace.root.join("benches/gpu/reference.cu"), &program) {
+    if WITH_REFERENCE.contains(&name.as_str()) && !rest.iter().any(|argument| argument == "--reference") {
+        let program = workspace.target_directory.join(format!("{name}-reference"));
+        match nvcc::compile(&workspace.root.join("benches").join(name).join("reference.cu"), &program) {
             Some(mut compiler) => {
                 process::run(&mut compiler)?;
                 command.arg("--reference").arg(program);
@@ -141,6 +148,7 @@ mod tests {
         assert_eq!(targets("gpu", &[]), Some(&["--targets", "sm_70,sm_80"][..]));
         assert_eq!(targets("host", &["--rounds".to_owned()]), Some(&["--targets", "host-v3"][..]));
         assert_eq!(targets("host", &["--seed".to_owned(), PLAIN.to_owned()]), None);
+        assert_eq!(targets("images", &[]), Some(&["--targets", "sm_70,host-v3", "--lanes", "8"][..]));
         assert_eq!(targets("runtime", &[]), None);
     }
 

@@ -101,8 +101,10 @@ fn make(workspace: &Workspace, folder: &Path, targets: &str) -> Result<()> {
     let script = folder.join("run");
     fs::write(&script, SCRIPT).map_err(|error| failure(&script, error))?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).map_err(|error| failure(&script, error))?;
-    let peer = workspace.root.join("benches/gpu/reference.cu");
-    fs::copy(&peer, folder.join("reference.cu")).map_err(|error| failure(&peer, error))?;
+    for benchmark in PARTS.iter().filter_map(|part| part.reference) {
+        let peer = workspace.root.join("benches").join(benchmark).join("reference.cu");
+        fs::copy(&peer, folder.join(reference_of(benchmark))).map_err(|error| failure(&peer, error))?;
+    }
     let manifest = folder.join(MANIFEST);
     let text = serde_json::to_string_pretty(&describe(workspace, folder)?).unwrap_or_default();
     fs::write(&manifest, text + "\n").map_err(|error| failure(&manifest, error))
@@ -200,7 +202,8 @@ fn check(folder: &Path, parts: &[Part], capacity: u64) -> Result<u64> {
             Ok(_) => {}
         }
     }
-    for file in ["run", "bin/runner", "reference.cu"] {
+    let references = parts.iter().filter_map(|part| part.reference).map(reference_of);
+    for file in ["run", "bin/runner"].map(str::to_owned).into_iter().chain(references) {
         findings.extend(size_of(&folder.join(file)).err().map(|failure| failure.message));
     }
     Failure::unless_empty("fault of the bundle", findings)?;
@@ -217,6 +220,11 @@ fn check(folder: &Path, parts: &[Part], capacity: u64) -> Result<u64> {
     Ok(total)
 }
 
+/// The source of a benchmark's peer in the bundle.
+fn reference_of(benchmark: &str) -> String {
+    format!("{benchmark}-reference.cu")
+}
+
 fn size_of(path: &Path) -> Result<u64> {
     let metadata = fs::metadata(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     Ok(metadata.len())
@@ -231,14 +239,16 @@ mod tests {
     fn a_bundle_is_whole_and_small_enough_or_refused() {
         let folder = std::env::temp_dir().join(format!("xtask-bundle-check-{}", std::process::id()));
         fs::create_dir_all(folder.join("bin")).unwrap();
-        let name = PARTS[0].name;
+        let position = PARTS.iter().position(|part| part.reference.is_some()).unwrap();
+        let parts = &PARTS[position..=position];
+        let (name, reference) = (parts[0].name, reference_of(parts[0].reference.unwrap()));
         let write = |file: &str, text: &str| fs::write(folder.join(file), text).unwrap();
         write(&format!("bin/{name}.gz"), "12345");
         write(MANIFEST, &json!({ "parts": { (name): 5 } }).to_string());
-        let check = |capacity| check(&folder, &PARTS[..1], capacity);
+        let check = |capacity| check(&folder, parts, capacity);
         let lacking = check(1000).unwrap_err();
         assert_eq!(lacking.findings.len(), 3, "{lacking}");
-        ["run", "bin/runner", "reference.cu"].iter().for_each(|file| write(file, ""));
+        ["run", "bin/runner", &reference].iter().for_each(|file| write(file, ""));
         let size = check(1000).unwrap();
         assert!(check(size - 1).unwrap_err().message.contains("at most"));
         write(&format!("bin/{name}.gz"), "123456");

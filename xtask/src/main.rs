@@ -63,7 +63,7 @@ usage: cargo xtask VERB [ARGUMENTS]
   crates [--device host|opencl|cuda] [FILTER]
                           kernels that call thirty published crates, as a table; without a device on the host and on OpenCL
   bench NAME [--json FILE] [ARGUMENTS]
-                          a benchmark; FILE receives its results. For gpu nvcc builds the peer, if there is one;
+                          a benchmark; FILE receives its results. For gpu and images nvcc builds the peer, if there is one;
                           host --plain is programs on the CPU beside rayon, with one thread on each side;
                           build is what cargo sycl takes for an example, beside cargo
   gpu-bundle [--check] [--targets LIST]

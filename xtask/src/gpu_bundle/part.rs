@@ -27,8 +27,8 @@ pub(crate) struct Part {
     pub(crate) has_images: bool,
     /// `{out}` stands for the folder of the results.
     pub(crate) arguments: &'static [&'static str],
-    /// Whether it takes `--reference PROGRAM`, a program that nvcc builds on the machine.
-    pub(crate) has_reference: bool,
+    /// The folder of the benchmark that takes `--reference PROGRAM`, a program that nvcc builds on the machine.
+    pub(crate) reference: Option<&'static str>,
     /// Whether it runs a second time, with [`BATCHING_FORCED`].
     pub(crate) is_repeated: bool,
     pub(crate) counting: Counting,
@@ -64,7 +64,7 @@ pub(crate) const PARTS: &[Part] = &[
         target: "conformance",
         has_images: true,
         arguments: &["--device", "cuda"],
-        has_reference: false,
+        reference: None,
         is_repeated: true,
         counting: Counting::Conformance,
         what: "the conformance suite on each CUDA device",
@@ -76,7 +76,7 @@ pub(crate) const PARTS: &[Part] = &[
         target: "kernels",
         has_images: true,
         arguments: &["--device", "cuda"],
-        has_reference: false,
+        reference: None,
         is_repeated: true,
         counting: Counting::Conformance,
         what: "kernels of ordinary Rust code and of published crates, compared with plain Rust",
@@ -88,7 +88,7 @@ pub(crate) const PARTS: &[Part] = &[
         target: crates::TEST,
         has_images: true,
         arguments: &["--device", "cuda"],
-        has_reference: false,
+        reference: None,
         is_repeated: true,
         counting: Counting::Conformance,
         what: "kernels that call thirty published crates, compared with plain Rust",
@@ -100,7 +100,7 @@ pub(crate) const PARTS: &[Part] = &[
         target: "fuzz",
         has_images: true,
         arguments: &["--device", "cuda"],
-        has_reference: false,
+        reference: None,
         is_repeated: true,
         counting: Counting::Conformance,
         what: "random kernels, compared bit for bit with plain Rust",
@@ -112,7 +112,7 @@ pub(crate) const PARTS: &[Part] = &[
         target: "math",
         has_images: true,
         arguments: &["--nocapture", "--test-threads", "1"],
-        has_reference: false,
+        reference: None,
         is_repeated: true,
         counting: Counting::Harness,
         what: "the accuracy of mathematical functions, compared with the specification's limits",
@@ -124,7 +124,7 @@ pub(crate) const PARTS: &[Part] = &[
         target: "gpu",
         has_images: false,
         arguments: &["--test-threads", "1"],
-        has_reference: false,
+        reference: None,
         is_repeated: false,
         counting: Counting::Harness,
         what: "the CUDA backend alone: the backend contract, panics, a lost device, peer copies",
@@ -137,7 +137,7 @@ pub(crate) const PARTS: &[Part] = &[
         has_images: true,
         // Its choice of a device is a part of what is tested.
         arguments: &["--out", "{out}/tour"],
-        has_reference: false,
+        reference: None,
         is_repeated: false,
         counting: Counting::Saying("rows: cuda:"),
         what: "the example `tour` on the device that it chooses, which must be a GPU; it checks its picture against plain Rust",
@@ -149,10 +149,23 @@ pub(crate) const PARTS: &[Part] = &[
         target: "gpu",
         has_images: true,
         arguments: &["--json", "{out}/benchmark.json"],
-        has_reference: true,
+        reference: Some("gpu"),
         is_repeated: false,
         counting: Counting::Figures,
         what: "the GPU benchmark, beside CUDA C++ if there is nvcc",
+    },
+    Part {
+        name: "images",
+        package: "oxisycl",
+        kind: "bench",
+        target: "images",
+        has_images: true,
+        // A filter of the command comes behind this one, and replaces it.
+        arguments: &["--json", "{out}/images.json", "--filter", "images.gpu"],
+        reference: Some("images"),
+        is_repeated: false,
+        counting: Counting::Figures,
+        what: "the benchmark of images, beside plain loads and texture objects of CUDA C++ if there is nvcc",
     },
 ];
 
@@ -179,7 +192,8 @@ impl Counting {
                 Tally { passed, failed, skipped: ignored }
             }
             Self::Figures => {
-                let figures = output.lines().filter(|line| line.starts_with("gpu.")).map(str::trim_end);
+                let is_figure = |line: &&str| line.starts_with("gpu.") || line.starts_with("images.");
+                let figures = output.lines().filter(is_figure).map(str::trim_end);
                 let mut tally = Tally::default();
                 for figure in figures {
                     match figure {
@@ -236,6 +250,8 @@ mod tests {
         assert_eq!(Counting::Harness.tally(harness, true), tally(1, 0, 1));
         let figures = "NVIDIA H200\ngpu.a 1 us ratio 1 bar <= 2 holds\ngpu.b 1 us bar <= 0 MISSED\ngpu.c 1 us\n";
         assert_eq!(Counting::Figures.tally(figures, false), tally(1, 1, 1));
+        let table = "  images.a  1 Gpx/s  holds\nimages.a | 1 Gpx/s | ratio >= 0.97 | holds\nimages.b | 1 Gpx/s |\n";
+        assert_eq!(Counting::Figures.tally(table, true), tally(1, 0, 1));
         let said = "  rows: cuda:0 0..1000\n";
         assert_eq!(Counting::Saying("rows: cuda:").tally(said, true), tally(1, 0, 0));
         assert_eq!(Counting::Saying("rows: cuda:").tally(said, false), tally(0, 1, 0));

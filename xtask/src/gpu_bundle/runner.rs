@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::machine::Machine;
 use super::part::{BATCHING_FORCED, Counting, LIMIT, PARTS, Part, Tally};
-use super::{MANIFEST, RESULTS, packed};
+use super::{MANIFEST, RESULTS, packed, reference_of};
 use crate::outcome::{Failure, Outcome, Result};
 use crate::workspace::{path_text, read};
 use crate::{nvcc, process};
@@ -170,8 +170,8 @@ fn run_part(
 fn prepare(part: &Part, bundle: &Path, out: &Path, log: &File) -> Result<Command> {
     let mut command = Command::new(packed::unpack(bundle, part.name, out)?);
     command.current_dir(out).args(part.arguments_for(path_text(out)?));
-    if part.has_reference {
-        match reference(bundle, out, log)? {
+    if let Some(benchmark) = part.reference {
+        match reference(benchmark, bundle, out, log)? {
             Some(reference) => {
                 command.arg("--reference").arg(reference);
             }
@@ -182,9 +182,9 @@ fn prepare(part: &Part, bundle: &Path, out: &Path, log: &File) -> Result<Command
 }
 
 /// The benchmark's peer, built here; `None` without a compiler.
-fn reference(bundle: &Path, out: &Path, log: &File) -> Result<Option<PathBuf>> {
-    let program = out.join("reference");
-    let Some(mut command) = nvcc::compile(&bundle.join("reference.cu"), &program) else { return Ok(None) };
+fn reference(benchmark: &str, bundle: &Path, out: &Path, log: &File) -> Result<Option<PathBuf>> {
+    let program = out.join(format!("{benchmark}-reference"));
+    let Some(mut command) = nvcc::compile(&bundle.join(reference_of(benchmark)), &program) else { return Ok(None) };
     match wait(&mut command, log, LIMIT)? {
         Some(status) if status.success() => Ok(Some(program)),
         _ => Err(Failure::new("nvcc did not build the reference")),
@@ -280,7 +280,7 @@ mod tests {
 
     fn part(name: &'static str, counting: Counting) -> Part {
         let arguments = &["--out", "{out}"];
-        Part { name, counting, has_reference: false, is_repeated: false, arguments, ..PARTS[0] }
+        Part { name, counting, reference: None, is_repeated: false, arguments, ..PARTS[0] }
     }
 
     #[test]
