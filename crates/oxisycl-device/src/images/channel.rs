@@ -6,28 +6,60 @@ use crate::{builtin, math};
 /// A number of 0 to `MAX` as a part of it, rounded once.
 #[inline(always)]
 pub(super) fn unorm<const MAX: u32>(bits: u32) -> f32 {
-    part::<MAX>(bits as i32)
+    // Devices have slow divisions, and old processors slow fused products. Tests compare both.
+    if builtin::is_device_code() && MAX <= FEW {
+        unorm_by_products::<MAX>(bits)
+    } else {
+        part::<MAX>(bits as i32 as f32)
+    }
 }
 
 /// A number of `-MAX` to `MAX` as a part of `MAX`, rounded once. The number below is -1, too.
 #[inline(always)]
 pub(super) fn snorm<const MAX: u32>(bits: i32) -> f32 {
-    part::<MAX>(if bits < -(MAX as i32) { -(MAX as i32) } else { bits })
+    part::<MAX>(bits.max(-(MAX as i32)) as f32)
 }
 
+/// A number of `-MAX` to `MAX` as a part of `MAX`. An integer is rounded once.
 #[inline(always)]
-fn part<const MAX: u32>(number: i32) -> f32 {
-    // Devices have slow divisions, and old processors slow fused products. Tests compare both.
-    if builtin::is_device_code() { part_by_products::<MAX>(number) } else { number as f32 / MAX as f32 }
+pub(super) fn part<const MAX: u32>(number: f32) -> f32 {
+    if builtin::is_device_code() { part_by_products::<MAX>(number) } else { number / MAX as f32 }
 }
 
-/// A number as a part of `MAX` without a division: a quotient that is nearly right, and what it lacks.
+/// The greatest number that leaves bits in a float for a part of an inverse.
+const FEW: u32 = 1023;
+
+/// A part of an inverse whose product with an integer up to `max` is exact, and what the whole inverse is of it beyond 1.
+const fn inverse(max: u32) -> (f32, f32) {
+    let whole = 1.0 / max as f64;
+    // As many bits as such an integer leaves.
+    let n_dropped = 29 + (32 - max.leading_zeros());
+    let part = f64::from_bits(whole.to_bits() >> n_dropped << n_dropped);
+    (part as f32, (whole / part - 1.0) as f32)
+}
+
+/// A number of 0 to `MAX`, at most [`FEW`], as a part of it without a conversion and a division.
 #[inline(always)]
-pub(super) fn part_by_products<const MAX: u32>(number: i32) -> f32 {
-    let (number, max) = (number as f32, MAX as f32);
+pub(super) fn unorm_by_products<const MAX: u32>(bits: u32) -> f32 {
+    let (inverse, beyond) = const { inverse(MAX) };
+    // 2^23 and the number, which is in the lowest bits.
+    let number = f32::from_bits(0x4b00_0000 | bits);
+    let nearly = math::fma(number, inverse, -8_388_608.0 * inverse);
+    math::fma(nearly, beyond, nearly)
+}
+
+/// A number as a part of `MAX` without a division.
+#[inline(always)]
+pub(super) fn part_by_products<const MAX: u32>(number: f32) -> f32 {
+    if MAX <= FEW {
+        let (inverse, beyond) = const { inverse(MAX) };
+        let nearly = number * inverse;
+        return math::fma(nearly, beyond, nearly);
+    }
+    // A quotient that is nearly right, and what it lacks.
     let inverse = const { 1.0 / MAX as f32 };
     let nearly = number * inverse;
-    math::fma(math::fma(-nearly, max, number), inverse, nearly)
+    math::fma(math::fma(-nearly, MAX as f32, number), inverse, nearly)
 }
 
 /// The number of 0 to `MAX` that is nearest to `value * MAX`, the even one of two. Zero for a NaN.
@@ -35,7 +67,14 @@ pub(super) fn part_by_products<const MAX: u32>(number: i32) -> f32 {
 pub(super) fn to_unorm<const MAX: u32>(value: f32) -> u32 {
     let max = MAX as i32 as f32;
     let scaled = value * max;
-    let scaled = if scaled > 0.0 { if scaled < max { scaled } else { max } } else { 0.0 };
+    let scaled = if builtin::is_device_code() {
+        // One instruction each.
+        scaled.max(0.0).min(max)
+    } else if scaled > 0.0 {
+        if scaled < max { scaled } else { max }
+    } else {
+        0.0
+    };
     // A float from 2^23 on has no fraction: the sum is rounded, and the number is in its lowest bits.
     (scaled + 8_388_608.0).to_bits() & 0x007f_ffff
 }

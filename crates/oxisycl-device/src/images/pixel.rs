@@ -2,7 +2,7 @@
 
 use oxisycl_types::{ChannelOrder, ChannelType, ImageFormat};
 
-use super::channel::{from_half, snorm, to_half, to_snorm, to_unorm, unorm};
+use super::channel::{from_half, part, snorm, to_half, to_snorm, to_unorm, unorm};
 use super::srgb;
 use crate::DeviceCopyable;
 #[cfg(feature = "half")]
@@ -27,12 +27,10 @@ use crate::vector::{Float4, Int4, Uint4};
 pub trait PixelData: sealed::Data + DeviceCopyable {}
 
 pub(super) mod sealed {
-    use super::{ChannelType, ImageFormat};
+    use super::{ChannelType, Float4, ImageFormat};
 
     /// How pixels are converted; not for users.
     pub trait Data: Copy {
-        /// What pixels are mixed as.
-        type Mixed: Data;
         /// The name of the data, for messages.
         const NAME: &'static str;
         /// Whether pixels between others are mixed.
@@ -45,10 +43,8 @@ pub(super) mod sealed {
         fn encode(self, format: ImageFormat) -> [u32; 4];
         /// The colour beyond the image.
         fn border(format: ImageFormat) -> Self;
-        /// This and `weight` of the other one.
-        fn mix(self, other: Self, weight: f32) -> Self;
         /// What pixels were mixed to.
-        fn of_mixed(mixed: Self::Mixed) -> Self;
+        fn of_mixed(mixed: Float4) -> Self;
     }
 }
 
@@ -128,9 +124,58 @@ fn each<T: Copy, U>([a, b, c, d]: [T; 4], f: impl Fn(usize, T) -> U) -> [U; 4] {
     [f(0, a), f(1, b), f(2, c), f(3, d)]
 }
 
+/// What pixels are mixed as: numbers of normalized channels as they are in memory, if all of them are parts of the same number. So a mixture is
+/// divided, and not each pixel of it.
+#[inline(always)]
+pub(super) fn decode_to_mix(format: ImageFormat, channels: [u32; 4]) -> Float4 {
+    let number = |place: usize, bits: u32| match format.channel_type() {
+        _ if whole(format) == 1.0 => float_of(format, place, bits),
+        ChannelType::SnormInt8 => i32::from(bits as u8 as i8).max(-127) as f32,
+        ChannelType::SnormInt16 => i32::from(bits as u16 as i16).max(-32767) as f32,
+        _ => bits as i32 as f32,
+    };
+    Float4::from_array(from_memory(format.order(), each(channels, number), 0.0, whole(format)))
+}
+
+/// The colour beyond the image, as pixels are mixed.
+#[inline(always)]
+pub(super) fn border_to_mix(format: ImageFormat) -> Float4 {
+    Float4::from_array([0.0, 0.0, 0.0, whole(format) * f32::from(format.border_alpha())])
+}
+
+/// The mixture as parts of 1.
+#[inline(always)]
+pub(super) fn decode_mixed(format: ImageFormat, mixed: Float4) -> Float4 {
+    Float4::from_fn(|i| match format.channel_type() {
+        _ if whole(format) == 1.0 => mixed[i],
+        ChannelType::SnormInt8 => part::<127>(mixed[i]),
+        ChannelType::SnormInt16 => part::<32767>(mixed[i]),
+        ChannelType::UnormInt8 => part::<255>(mixed[i]),
+        _ => part::<65535>(mixed[i]),
+    })
+}
+
+/// What the numbers of pixels that are mixed are parts of.
+#[inline(always)]
+fn whole(format: ImageFormat) -> f32 {
+    match format.channel_type() {
+        ChannelType::SnormInt8 => 127.0,
+        ChannelType::SnormInt16 => 32767.0,
+        ChannelType::UnormInt8 if !format.order().is_srgb() => 255.0,
+        ChannelType::UnormInt16 => 65535.0,
+        _ => 1.0,
+    }
+}
+
+/// Whether a pixel of zeros is the colour beyond the image.
+#[inline(always)]
+pub(super) fn has_border_of_zeros(format: ImageFormat) -> bool {
+    // A pixel without alpha has alpha 1, and so has the border where the order has no place for it.
+    !matches!(format.order(), ChannelOrder::Rx | ChannelOrder::Rgx | ChannelOrder::Rgbx)
+}
+
 impl PixelData for Float4 {}
 impl sealed::Data for Float4 {
-    type Mixed = Self;
     const NAME: &'static str = "Float4";
     const MIXES: bool = true;
 
@@ -156,13 +201,7 @@ impl sealed::Data for Float4 {
     }
 
     #[inline(always)]
-    fn mix(self, other: Self, weight: f32) -> Self {
-        let rest = 1.0 - weight;
-        Self::from_fn(|i| rest * self[i] + weight * other[i])
-    }
-
-    #[inline(always)]
-    fn of_mixed(mixed: Self) -> Self {
+    fn of_mixed(mixed: Float4) -> Self {
         mixed
     }
 }
@@ -171,7 +210,6 @@ impl sealed::Data for Float4 {
 impl PixelData for Half4 {}
 #[cfg(feature = "half")]
 impl sealed::Data for Half4 {
-    type Mixed = Float4;
     const NAME: &'static str = "Half4";
     const MIXES: bool = true;
 
@@ -196,11 +234,6 @@ impl sealed::Data for Half4 {
     }
 
     #[inline(always)]
-    fn mix(self, _other: Self, _weight: f32) -> Self {
-        self
-    }
-
-    #[inline(always)]
     fn of_mixed(mixed: Float4) -> Self {
         Self::from_array(mixed.to_array().map(|x| half::f16::from_bits(to_half(x))))
     }
@@ -210,8 +243,7 @@ macro_rules! integers {
     ($($data:ident $element:ident $takes:ident: $small:ident $medium:ident;)*) => { $(
         impl PixelData for $data {}
         impl sealed::Data for $data {
-            type Mixed = Self;
-            const NAME: &'static str = stringify!($data);
+                    const NAME: &'static str = stringify!($data);
             const MIXES: bool = false;
 
             #[inline(always)]
@@ -244,13 +276,8 @@ macro_rules! integers {
             }
 
             #[inline(always)]
-            fn mix(self, _other: Self, _weight: f32) -> Self {
-                self
-            }
-
-            #[inline(always)]
-            fn of_mixed(mixed: Self) -> Self {
-                mixed
+            fn of_mixed(mixed: Float4) -> Self {
+                Self::from_array(mixed.to_array().map(|x| x as $element))
             }
         }
     )* };

@@ -5,7 +5,8 @@ use oxisycl_types::{ImageFormat, ImageSampler};
 use super::PixelFormat;
 use super::memory::{load_channels, store_channels};
 use super::pixel::sealed::Data;
-use super::sample::sample;
+use super::pixel::{border_to_mix, decode_mixed, decode_to_mix, has_border_of_zeros};
+use super::sample::{Position, sample};
 
 /// What the runtime makes accessors of images from. Rows follow each other without gaps, the last dimension is that of a row.
 #[doc(hidden)]
@@ -71,6 +72,34 @@ impl<const D: usize, F: PixelFormat> Pixels<D, F> {
         V::decode(format, unsafe { load_channels::<CONSTANT>(format, self.at(position)) })
     }
 
+    /// Where a pixel is; `None` for the border.
+    #[inline(always)]
+    fn address_of(&self, positions: [Position; D]) -> Option<*mut u8> {
+        let mut offset = 0_usize;
+        for (position, extent) in positions.into_iter().zip(self.extent) {
+            if !position.is_inside {
+                return None;
+            }
+            offset = offset.wrapping_mul(extent as usize).wrapping_add(position.at as usize);
+        }
+        Some(self.first.wrapping_add(offset.wrapping_mul(self.format().pixel_size())))
+    }
+
+    /// The channels of a pixel in memory, or those whose colour is the border's; `None` if no channels have it.
+    ///
+    /// # Safety
+    /// If there is an address, it is that of one of the pixels, aligned to the [format's alignment](ImageFormat::alignment), and nothing
+    /// writes there meanwhile. With `CONSTANT`, nothing writes there while the kernel runs.
+    #[inline(always)]
+    unsafe fn channels<const CONSTANT: bool>(&self, pixel: Option<*mut u8>) -> Option<[u32; 4]> {
+        match pixel {
+            // SAFETY: by the contract of this function.
+            Some(pixel) => Some(unsafe { load_channels::<CONSTANT>(self.format(), pixel) }),
+            // So what follows the load is the same for all work-items.
+            None => has_border_of_zeros(self.format()).then_some([0; 4]),
+        }
+    }
+
     /// The pixel at `index`, or the border.
     ///
     /// # Safety
@@ -79,9 +108,9 @@ impl<const D: usize, F: PixelFormat> Pixels<D, F> {
     #[inline(always)]
     pub unsafe fn load<V: Data, const CONSTANT: bool>(&self, index: [usize; D]) -> V {
         let format = self.format();
-        match self.address(index) {
-            // SAFETY: the index is inside; the rest by the contract of this function.
-            Some(pixel) => V::decode(format, unsafe { load_channels::<CONSTANT>(format, pixel) }),
+        // SAFETY: the index is inside; the rest by the contract of this function.
+        match unsafe { self.channels::<CONSTANT>(self.address(index)) } {
+            Some(channels) => V::decode(format, channels),
             None => V::border(format),
         }
     }
@@ -105,16 +134,21 @@ impl<const D: usize, F: PixelFormat> Pixels<D, F> {
     /// All pixels are in memory, aligned to the [format's alignment](ImageFormat::alignment), and nothing writes them while the kernel runs.
     #[inline(always)]
     pub unsafe fn sample<V: Data>(&self, sampler: ImageSampler, coordinates: [f32; D]) -> V {
-        // A position before the image becomes one far behind it.
-        let index = |at: [i32; D]| at.map(|i| i as usize);
+        let format = self.format();
+        if self.extent.into_iter().any(|n| n < 1) {
+            return V::border(format);
+        }
+        // SAFETY: a position that says so is inside. The rest by the contract of this function.
+        let channels = |positions| unsafe { self.channels::<true>(self.address_of(positions)) };
         sample(
             sampler,
             coordinates,
             self.extent,
-            // SAFETY: by the contract of this function.
-            |at| unsafe { self.load::<V, true>(index(at)) },
-            // SAFETY: by the contract of this function.
-            |at| unsafe { self.load::<V::Mixed, true>(index(at)) },
+            |positions| channels(positions).map_or_else(|| V::border(format), |channels| V::decode(format, channels)),
+            |positions| {
+                channels(positions).map_or_else(|| border_to_mix(format), |channels| decode_to_mix(format, channels))
+            },
+            |mixed| decode_mixed(format, mixed),
         )
     }
 }

@@ -5,18 +5,31 @@
 use oxisycl_types::{AddressingMode, CoordinateMode, FilteringMode, ImageSampler};
 
 use super::pixel::sealed::Data;
+use crate::vector::Float4;
+use crate::{builtin, math};
 
-/// The two pixels around a coordinate along one dimension, and the weight of the second. A position outside of the extent is the border.
+/// A position along one dimension, and whether it is below the extent and not negative. Otherwise it is the border.
+#[derive(Clone, Copy)]
+pub(super) struct Position {
+    pub(super) at: i32,
+    pub(super) is_inside: bool,
+}
+
+/// The two pixels around a coordinate along one dimension, and the weight of the second.
 #[derive(Clone, Copy)]
 struct Between {
-    first: i32,
-    second: i32,
+    first: Position,
+    second: Position,
     weight: f32,
 }
 
 /// The greatest integer that is not above `x`, which is far inside of what an `i32` can be.
 #[inline(always)]
 fn floor(x: f32) -> i32 {
+    if builtin::is_device_code() {
+        return math::floor(x) as i32;
+    }
+    // The oldest processors have no instruction for it.
     let whole = x as i32;
     if whole as f32 > x { whole - 1 } else { whole }
 }
@@ -24,6 +37,10 @@ fn floor(x: f32) -> i32 {
 /// `x` between both ends. The lower end for what is not a number.
 #[inline(always)]
 fn bounded(x: f32, low: f32, high: f32) -> f32 {
+    if builtin::is_device_code() {
+        // One instruction each.
+        return x.max(low).min(high);
+    }
     if x > low { if x < high { x } else { high } } else { low }
 }
 
@@ -93,38 +110,55 @@ fn place(sampler: ImageSampler, coordinate: f32, extent: i32) -> Place {
         }
         AddressingMode::Repeat => repeated(coordinate, extent, false),
         AddressingMode::MirroredRepeat => repeated(coordinate, extent, true),
-        // One pixel beyond an end is as good as many.
-        _ => Place::of(bounded(if is_normalized { coordinate * n } else { coordinate }, -1.0, n + 1.0)),
+        _ => Place::of(near(sampler, coordinate, extent)),
     }
+}
+
+/// A coordinate in pixels of an image that does not repeat. One pixel beyond an end is as good as many.
+#[inline(always)]
+fn near(sampler: ImageSampler, coordinate: f32, extent: i32) -> f32 {
+    let n = extent as f32;
+    let is_normalized = matches!(sampler.coordinates, CoordinateMode::Normalized);
+    bounded(if is_normalized { coordinate * n } else { coordinate }, -1.0, n + 1.0)
 }
 
 /// The position that a coordinate lies in.
 #[inline(always)]
-fn nearest(sampler: ImageSampler, coordinate: f32, extent: i32) -> i32 {
+fn nearest(sampler: ImageSampler, coordinate: f32, extent: i32) -> Position {
     inside(sampler.addressing, place(sampler, coordinate, extent).at, extent)
 }
 
 /// The positions that a coordinate lies between.
 #[inline(always)]
 fn between(sampler: ImageSampler, coordinate: f32, extent: i32) -> Between {
-    let Place { at, part } = place(sampler, coordinate, extent);
-    let (first, weight) = if part < 0.5 { (at - 1, part + 0.5) } else { (at, part - 0.5) };
+    let (first, weight) = if matches!(sampler.addressing, AddressingMode::Repeat | AddressingMode::MirroredRepeat) {
+        let Place { at, part } = place(sampler, coordinate, extent);
+        if part < 0.5 { (at - 1, part + 0.5) } else { (at, part - 0.5) }
+    } else {
+        // Exact inside of the image.
+        let Place { at, part } = Place::of(near(sampler, coordinate, extent) - 0.5);
+        (at, part)
+    };
     let [first, second] = [first, first + 1].map(|at| inside(sampler.addressing, at, extent));
     Between { first, second, weight }
 }
 
-/// A position at most one pixel beyond an end, as one of the image or of its border.
+/// A position at most two pixels beyond an end, as one of the image or of its border.
 #[inline(always)]
-fn inside(addressing: AddressingMode, at: i32, extent: i32) -> i32 {
-    match addressing {
+fn inside(addressing: AddressingMode, at: i32, extent: i32) -> Position {
+    if matches!(addressing, AddressingMode::MirroredRepeat | AddressingMode::ClampToEdge) {
+        return Position { at: clamped(at, extent), is_inside: true };
+    }
+    let at = match addressing {
         AddressingMode::Repeat if at < 0 => at + extent,
         // Rounding may lead to the end itself.
         AddressingMode::Repeat if at >= extent => at - extent,
-        AddressingMode::MirroredRepeat | AddressingMode::ClampToEdge => clamped(at, extent),
         _ => at,
-    }
+    };
+    Position { at, is_inside: (at as u32) < extent as u32 }
 }
 
+/// The position that is nearest to `at`, of an extent of at least 1.
 #[inline(always)]
 fn clamped(at: i32, extent: i32) -> i32 {
     if at < 0 {
@@ -136,37 +170,45 @@ fn clamped(at: i32, extent: i32) -> i32 {
     }
 }
 
-/// What a sampler reads. `fetch` gives the pixel at a position, or the border. Extents are from 1 to 2^30.
+/// What a sampler reads: a pixel, or what pixels were mixed to. Extents are from 1 to 2^30.
 #[inline(always)]
 pub(super) fn sample<V: Data, const D: usize>(
     sampler: ImageSampler,
     coordinates: [f32; D],
     extent: [i32; D],
-    nearest_pixel: impl Fn([i32; D]) -> V,
-    mixed_pixel: impl Fn([i32; D]) -> V::Mixed,
+    pixel: impl Fn([Position; D]) -> V,
+    pixel_to_mix: impl Fn([Position; D]) -> Float4,
+    decode_mixed: impl Fn(Float4) -> Float4,
 ) -> V {
     if !V::MIXES || matches!(sampler.filtering, FilteringMode::Nearest) {
-        return nearest_pixel(core::array::from_fn(|d| nearest(sampler, coordinates[d], extent[d])));
+        return pixel(core::array::from_fn(|d| nearest(sampler, coordinates[d], extent[d])));
     }
     let axes: [Between; D] = core::array::from_fn(|d| between(sampler, coordinates[d], extent[d]));
-    V::of_mixed(mixed::<V::Mixed, D>(&axes, &mixed_pixel))
+    V::of_mixed(decode_mixed(mixed::<D>(&axes, &pixel_to_mix)))
+}
+
+/// One pixel and `weight` of the other one.
+#[inline(always)]
+fn mix(one: Float4, other: Float4, weight: f32) -> Float4 {
+    let rest = 1.0 - weight;
+    Float4::from_fn(|i| rest * one[i] + weight * other[i])
 }
 
 /// The mixture along all dimensions, the last one first.
 #[inline(always)]
-fn mixed<P: Data, const D: usize>(axes: &[Between; D], pixel: &impl Fn([i32; D]) -> P) -> P {
+fn mixed<const D: usize>(axes: &[Between; D], pixel: &impl Fn([Position; D]) -> Float4) -> Float4 {
     // The lowest bit of a corner's number is for the last dimension, x.
     let corner = |number: usize| {
         let at = |d: usize| if number >> (D - 1 - d) & 1 == 0 { axes[d].first } else { axes[d].second };
         pixel(core::array::from_fn(at))
     };
-    let row = |number: usize| P::mix(corner(number), corner(number + 1), axes[D - 1].weight);
+    let row = |number: usize| mix(corner(number), corner(number + 1), axes[D - 1].weight);
     match D {
         1 => row(0),
-        2 => P::mix(row(0), row(2), axes[0].weight),
+        2 => mix(row(0), row(2), axes[0].weight),
         _ => {
-            let plane = |number: usize| P::mix(row(number), row(number + 2), axes[1].weight);
-            P::mix(plane(0), plane(4), axes[0].weight)
+            let plane = |number: usize| mix(row(number), row(number + 2), axes[1].weight);
+            mix(plane(0), plane(4), axes[0].weight)
         }
     }
 }
@@ -174,5 +216,5 @@ fn mixed<P: Data, const D: usize>(axes: &[Between; D], pixel: &impl Fn([i32; D])
 #[cfg(test)]
 pub(super) fn positions(sampler: ImageSampler, coordinate: f32, extent: i32) -> [i32; 3] {
     let Between { first, second, .. } = between(sampler, coordinate, extent);
-    [nearest(sampler, coordinate, extent), first, second]
+    [nearest(sampler, coordinate, extent), first, second].map(|position| position.at)
 }
