@@ -41,12 +41,9 @@ impl<const D: usize, F: PixelFormat> Pixels<D, F> {
     /// Where a pixel is; `None` outside of the image.
     #[inline(always)]
     fn address(&self, index: [usize; D]) -> Option<*mut u8> {
-        let mut position = 0_usize;
-        for (at, extent) in index.into_iter().zip(self.extent) {
-            if at >= extent as usize {
-                return None;
-            }
-            position = position.wrapping_mul(extent as usize).wrapping_add(at);
+        // By number: an iterator over arrays by value has them in memory on devices.
+        if !(0..D).all(|d| index[d] < self.extent[d] as usize) {
+            return None;
         }
         Some(self.at(position))
     }
@@ -70,18 +67,19 @@ impl<const D: usize, F: PixelFormat> Pixels<D, F> {
         let format = self.format();
         // SAFETY: the index is inside; the rest by the contract of this function.
         V::decode(format, unsafe { load_channels::<CONSTANT>(format, self.at(position)) })
+        let along = |position: usize, d: usize| position.wrapping_mul(self.extent[d] as usize).wrapping_add(index[d]);
+        let position = (0..D).fold(0, along);
+        Some(self.first.wrapping_add(position.wrapping_mul(self.format().pixel_size())))
     }
 
     /// Where a pixel is; `None` for the border.
     #[inline(always)]
     fn address_of(&self, positions: [Position; D]) -> Option<*mut u8> {
-        let mut offset = 0_usize;
-        for (position, extent) in positions.into_iter().zip(self.extent) {
-            if !position.is_inside {
-                return None;
-            }
-            offset = offset.wrapping_mul(extent as usize).wrapping_add(position.at as usize);
+        if !(0..D).all(|d| positions[d].is_inside) {
+            return None;
         }
+        let at = |d: usize| positions[d].at as usize;
+        let offset = (0..D).fold(0_usize, |offset, d| offset.wrapping_mul(self.extent[d] as usize).wrapping_add(at(d)));
         Some(self.first.wrapping_add(offset.wrapping_mul(self.format().pixel_size())))
     }
 
@@ -135,7 +133,7 @@ impl<const D: usize, F: PixelFormat> Pixels<D, F> {
     #[inline(always)]
     pub unsafe fn sample<V: Data>(&self, sampler: ImageSampler, coordinates: [f32; D]) -> V {
         let format = self.format();
-        if self.extent.into_iter().any(|n| n < 1) {
+        if self.extent.iter().any(|&n| n < 1) {
             return V::border(format);
         }
         // SAFETY: a position that says so is inside. The rest by the contract of this function.
