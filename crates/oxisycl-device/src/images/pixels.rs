@@ -42,16 +42,22 @@ impl<const D: usize, F: PixelFormat> Pixels<D, F> {
     #[inline(always)]
     fn address(&self, index: [usize; D]) -> Option<*mut u8> {
         // By number: an iterator over arrays by value has them in memory on devices.
-        if !(0..D).all(|d| index[d] < self.extent[d] as usize) {
-            return None;
-        }
-        Some(self.at(position))
+        let is_inside = (0..D).all(|d| index[d] < self.extent[d] as usize);
+        is_inside.then(|| self.at(|d| index[d]))
     }
 
-    /// Where the pixel of that number is.
+    /// Where a pixel is; `None` for the border.
     #[inline(always)]
-    fn at(&self, position: usize) -> *mut u8 {
-        self.first.wrapping_add(position.wrapping_mul(self.format().pixel_size()))
+    fn address_of(&self, positions: [Position; D]) -> Option<*mut u8> {
+        let is_inside = (0..D).all(|d| positions[d].is_inside);
+        is_inside.then(|| self.at(|d| positions[d].at as usize))
+    }
+
+    /// Where the pixel is whose position along each dimension that is.
+    #[inline(always)]
+    fn at(&self, along: impl Fn(usize) -> usize) -> *mut u8 {
+        let add = |number: usize, d: usize| number.wrapping_mul(self.extent[d] as usize).wrapping_add(along(d));
+        self.first.wrapping_add((0..D).fold(0, add).wrapping_mul(self.format().pixel_size()))
     }
 
     /// The pixel at `index`, which is inside of the image.
@@ -60,27 +66,9 @@ impl<const D: usize, F: PixelFormat> Pixels<D, F> {
     /// As for [`load`](Self::load), and the index is below the extent in each dimension.
     #[inline(always)]
     pub unsafe fn load_inside<V: Data, const CONSTANT: bool>(&self, index: [usize; D]) -> V {
-        let position = index
-            .into_iter()
-            .zip(self.extent)
-            .fold(0_usize, |position, (at, extent)| position.wrapping_mul(extent as usize).wrapping_add(at));
         let format = self.format();
         // SAFETY: the index is inside; the rest by the contract of this function.
-        V::decode(format, unsafe { load_channels::<CONSTANT>(format, self.at(position)) })
-        let along = |position: usize, d: usize| position.wrapping_mul(self.extent[d] as usize).wrapping_add(index[d]);
-        let position = (0..D).fold(0, along);
-        Some(self.first.wrapping_add(position.wrapping_mul(self.format().pixel_size())))
-    }
-
-    /// Where a pixel is; `None` for the border.
-    #[inline(always)]
-    fn address_of(&self, positions: [Position; D]) -> Option<*mut u8> {
-        if !(0..D).all(|d| positions[d].is_inside) {
-            return None;
-        }
-        let at = |d: usize| positions[d].at as usize;
-        let offset = (0..D).fold(0_usize, |offset, d| offset.wrapping_mul(self.extent[d] as usize).wrapping_add(at(d)));
-        Some(self.first.wrapping_add(offset.wrapping_mul(self.format().pixel_size())))
+        V::decode(format, unsafe { load_channels::<CONSTANT>(format, self.at(|d| index[d])) })
     }
 
     /// The channels of a pixel in memory, or those whose colour is the border's; `None` if no channels have it.
