@@ -95,6 +95,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("nd", nd::sub_groups::TESTS),
     ("reduce", reduce::TESTS),
     ("reduce", reduce::forms::TESTS),
+    ("reduce", reduce::own::TESTS),
     ("host_accessor", host_accessor::data::TESTS),
     ("host_accessor", host_accessor::blocking::TESTS),
     ("image", image::pixels::TESTS),
