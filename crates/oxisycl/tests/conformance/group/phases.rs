@@ -71,8 +71,17 @@ fn each_item_of_each_group_runs_once(env: &Env) {
     check(env, [2, 3, 4], Fixed3::<2, 3, 4>);
     check(env, [4, 3, 2], Range::new([1, 5, 9]));
     let info = env.device().info();
-    let most = info.max_work_group_size.min(info.max_work_item_sizes[2]).min(1024);
-    check(env, [3], Range::new([most]));
+    let (most, limits) = (info.max_work_group_size.min(1024), info.max_work_item_sizes);
+    // The longest groups along each axis.
+    check(env, [3], Range::new([most.min(limits[2])]));
+    check(env, [3, 2], Range::new([most.min(limits[1]), 1]));
+    check(env, [3, 2, 1], Range::new([most.min(limits[0]), 1, 1]));
+    check(env, [1, 2, 3], Range::new([1, most.min(limits[1]), 1]));
+    // The largest square, and the largest cube.
+    let side = most.isqrt().min(limits[1]);
+    check(env, [2, 3], Range::new([side, side]));
+    let edge = (1..=limits[0]).take_while(|n| n * n * n <= most).last().unwrap();
+    check(env, [2, 1, 2], Range::new([edge; 3]));
 }
 
 fn groups_know_their_place(env: &Env) {

@@ -92,38 +92,58 @@ fn ids_of_one_dimension(env: &Env) {
 fn ids_of_two_dimensions(env: &Env) {
     ids(env, [6, 20], Range::new([2, 5]), [2, 5]);
     ids(env, [4, 24], Fixed2::<4, 8>, [4, 8]);
+    for local in longest::<2>(env) {
+        ids(env, local.map(|n| 2 * n), Range::new(local), local);
+    }
 }
 
 fn ids_of_three_dimensions(env: &Env) {
     ids(env, [4, 6, 10], Range::new([2, 3, 5]), [2, 3, 5]);
     ids(env, [2, 6, 8], Fixed3::<1, 3, 4>, [1, 3, 4]);
+    for local in longest::<3>(env) {
+        ids(env, local.map(|n| 2 * n), Range::new(local), local);
+    }
+}
+
+/// The longest groups along each axis. The kernel keeps so much that its code may allow no more work-items.
+fn longest<const D: usize>(env: &Env) -> [[usize; D]; D] {
+    let info = env.device().info();
+    let most = info.max_work_group_size.min(512);
+    std::array::from_fn(|axis| {
+        std::array::from_fn(|d| if d == axis { most.min(info.max_work_item_sizes[3 - D + d]) } else { 1 })
+    })
 }
 
 fn a_group_of_the_largest_size(env: &Env) {
-    let size = env.device().info().max_work_group_size.min(env.device().info().max_work_item_sizes[2]);
-    let numbers = Buffer::from_vec(vec![0u32; size]).unwrap();
-    let submitted = env.queue().submit(|cg| {
-        let numbers = cg.access(&numbers, Write);
-        let range = NdRange::new(Range::new([size]), Range::new([size]));
-        cg.parallel_for_nd_range(range, LocalSlice::<u32>::new(size), move |mut item, tile| {
-            let own = item.local_linear_id();
-            // SAFETY: own elements before the barrier, nobody writes behind it, and all come to it.
-            unsafe {
-                tile.set(own, own as u32);
-                item.unchecked().barrier();
-                numbers.set(item.global(), tile.get(size - 1 - own));
-            }
-        })
-    });
-    // A kernel's code may allow fewer than the device.
-    match submitted {
-        Ok(event) => {
-            event.wait().unwrap();
-            let expected: Vec<u32> = (0..size as u32).rev().collect();
-            assert_eq!(numbers.to_vec().unwrap(), expected);
+    let (queue, info) = (env.queue(), env.device().info());
+    let memory = queue.malloc_device::<u32>(info.max_work_group_size).unwrap();
+    let numbers = memory.pointer();
+    let turn_round = move |mut item: NdItem<'_, '_, 1>, tile: LocalAccessor<'_, u32>| {
+        let (own, size) = (item.local_linear_id(), tile.len());
+        // SAFETY: own elements before the barrier and of the allocation, no writes to the tile behind it, and all come to it.
+        unsafe {
+            tile.set(own, own as u32);
+            item.unchecked().barrier();
+            numbers.write(own, tile.get(size - 1 - own));
         }
-        Err(error) => assert_eq!(error.code(), ErrorCode::NdRange, "{error}"),
-    }
+    };
+    let of = |size| (NdRange::new(Range::new([size]), Range::new([size])), LocalSlice::<u32>::new(size));
+    let launch = |size| {
+        let (range, tile) = of(size);
+        queue.submit(|cg| cg.parallel_for_nd_range(range, tile, turn_round))
+    };
+    // A kernel's code may allow fewer than the device.
+    let (range, tile) = of(1);
+    let of_code = env.device().kernel_info(&KernelId::of_nd_range(&range, &tile, &turn_round)).unwrap();
+    let limit = of_code.max_work_group_size.min(info.max_work_item_sizes[2]);
+    assert!(limit >= 64, "{of_code:?}");
+    launch(limit).unwrap().wait().unwrap();
+    assert!(memory.to_vec(&queue).unwrap().into_iter().take(limit).eq((0..limit as u32).rev()));
+    let error = refused(|| launch(limit + 1));
+    assert_eq!(error.code(), ErrorCode::NdRange, "{error}");
+    let text = error.to_string();
+    let expected = format!("work-groups of [{}] work-items, the limit ", limit + 1);
+    assert!(text.contains(&expected) && text.contains(&format!(" is {limit} ")), "{text}");
 }
 
 fn an_extent_of_zero_runs_nothing(env: &Env) {
