@@ -293,6 +293,13 @@ fn kernels_have_limits_and_preferences_on_each_device(env: &Env) {
     // More memory or work-items for each group leave room for no more groups.
     let half = device.info().local_mem_size as usize / 2;
     assert!(active(64, half).is_none_or(|groups| groups <= active(64, 400).unwrap()));
+    if device.backend() == BackendKind::Cuda {
+        let (largest, of_64) = (active(info.max_work_group_size, 0), active(64, 400).unwrap());
+        // A multiprocessor of whatever generation has 2048 work-items at most.
+        assert!(largest.is_some_and(|n| (1..=2048 / info.max_work_group_size).contains(&n)), "{largest:?}");
+        // Half of a group's local memory is room for fewer groups.
+        assert!(active(64, half).is_some_and(|groups| (1..of_64).contains(&groups)), "{of_64}");
+    }
     for size in [0, info.max_work_group_size + 1] {
         let error = device.active_work_groups(&id, size, 0).unwrap_err();
         assert_eq!(error.code(), ErrorCode::NdRange, "{error}");
