@@ -1,8 +1,10 @@
 //! Making, freeing and asking about allocations.
 
 use std::alloc::Layout;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use oxisycl::UsmKind;
+use oxisycl::atomic::{Acquire, Relaxed, Release, Scope};
 use oxisycl::prelude::*;
 use oxisycl::simulated::{SimulatedConfig, Simulator};
 use oxisycl::usm::{PointerKind, UsmPointer, UsmSlice, free, malloc_raw, pointer_device, pointer_kind};
@@ -23,6 +25,8 @@ tests![
     an_allocation_of_no_elements_is_possible,
     exhausted_memory_is_an_error,
     an_allocation_is_freed_on_drop,
+    host_and_kernel_count_together,
+    host_and_kernel_pass_messages,
     an_owner_may_be_dropped_before_its_commands_run,
     an_owner_may_be_dropped_after_its_queue,
     an_owner_moves_between_threads,
@@ -194,6 +198,88 @@ fn an_allocation_is_freed_on_drop(env: &Env) {
         }
     });
     assert_eq!((since.usm_allocations, since.usm_frees), (3, 3));
+}
+
+/// Calls `check` for each kind of memory on which atomic operations of host and kernels work together, as the device says.
+fn with_common_atomics(env: &Env, check: impl Fn(&Queue, UsmKind)) {
+    let aspects =
+        [(UsmKind::Host, Aspect::UsmAtomicHostAllocations), (UsmKind::Shared, Aspect::UsmAtomicSharedAllocations)];
+    let kinds: Vec<_> = aspects.into_iter().filter(|(_, aspect)| env.device().has(*aspect)).collect();
+    if kinds.is_empty() {
+        env.skip("the device says of no memory that atomic operations of host and kernels work together");
+    }
+    kinds.into_iter().for_each(|(kind, _)| check(&env.queue(), kind));
+}
+
+fn host_and_kernel_count_together(env: &Env) {
+    const ITEMS: usize = 20_000;
+    const EACH: u32 = 8;
+    with_common_atomics(env, |queue, kind| {
+        let mut words: UsmSlice<u32> = queue.malloc(kind, 2).unwrap();
+        words.copy_from_slice(queue, &[0; 2]).unwrap();
+        let pointer = words.pointer();
+        // SAFETY: elements of the allocation, which are accessed by atomic operations only until the event is complete.
+        let counter = |index| unsafe { AtomicU32::from_ptr(pointer.as_ptr().wrapping_add(index)) };
+        let event = queue.parallel_for(ITEMS, move |item: Item<1>| {
+            // SAFETY: as above.
+            let counters =
+                unsafe { (pointer.atomic_ref(item, 0), AtomicU32::from_ptr(pointer.as_ptr().wrapping_add(1))) };
+            for _ in 0..EACH {
+                counters.0.with_scope(Scope::System).fetch_add(1, Relaxed);
+                counters.1.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let event = event.unwrap();
+        // From before the kernel begins until it has ended.
+        let mut by_host = 0;
+        while by_host == 0 || !event.is_complete() {
+            (0..2).for_each(|index| _ = counter(index).fetch_add(1, Ordering::Relaxed));
+            by_host += 1;
+        }
+        event.wait().unwrap();
+        let total = ITEMS as u32 * EACH + by_host;
+        assert_eq!(words.to_vec(queue).unwrap(), [total; 2], "{kind}: {by_host} by the host");
+    });
+}
+
+/// Both write and say so. Who sees that the other one has written sees what it wrote.
+fn host_and_kernel_pass_messages(env: &Env) {
+    const N: usize = 8192;
+    let message = |i: usize| i as u32 * 7 + 1;
+    with_common_atomics(env, |queue, kind| {
+        // Messages of the kernel and their flags, those of the host, and how many arrived as something else.
+        let mut words: UsmSlice<u32> = queue.malloc(kind, 4 * N + 1).unwrap();
+        words.copy_from_slice(queue, &[0; 4 * N + 1]).unwrap();
+        let pointer = words.pointer();
+        let event = queue.parallel_for(N, move |item: Item<1>| {
+            let i = item.index();
+            // SAFETY: elements of the allocation. A message has one writer, and is read behind its flag, which is accessed atomically.
+            unsafe {
+                pointer.write(i, message(i));
+                pointer.atomic_ref(item, N + i).with_scope(Scope::System).store(1, Release);
+                let flag = pointer.atomic_ref(item, 3 * N + i).with_scope(Scope::System);
+                if flag.load(Acquire) == 1 && pointer.read(2 * N + i) != message(i) {
+                    pointer.atomic_ref(item, 4 * N).fetch_add(1, Relaxed);
+                }
+            }
+        });
+        let event = event.unwrap();
+        // SAFETY: as above.
+        let flag = |index| unsafe { AtomicU32::from_ptr(pointer.as_ptr().wrapping_add(index)) };
+        for i in (0..N).rev() {
+            // SAFETY: as above.
+            unsafe { pointer.write(2 * N + i, message(i)) };
+            flag(3 * N + i).store(1, Ordering::Release);
+            for i in [i, N - 1 - i].into_iter().filter(|i| flag(N + i).load(Ordering::Acquire) == 1) {
+                // SAFETY: as above.
+                assert_eq!(unsafe { pointer.read(i) }, message(i), "{kind}: message {i}");
+            }
+        }
+        event.wait().unwrap();
+        let words = words.to_vec(queue).unwrap();
+        assert_eq!(words[4 * N], 0, "{kind}: messages of the host");
+        assert!((0..N).all(|i| words[i] == message(i) && words[N + i] == 1), "{kind}");
+    });
 }
 
 fn an_owner_may_be_dropped_before_its_commands_run(env: &Env) {
