@@ -23,6 +23,8 @@ tests![
     buffers_of_vectors_are_buffers_of_their_elements,
     vectors_are_captured_and_stand_in_structs,
     functions_apply_to_each_element,
+    common_functions_apply_to_each_element,
+    relational_functions_give_masks,
     integer_functions_apply_to_each_element,
     geometric_functions_take_vectors,
     arrays_of_any_length_are_computed_with,
@@ -347,6 +349,47 @@ fn functions_apply_to_each_element(env: &Env) {
     }
 }
 
+fn common_functions_apply_to_each_element(env: &Env) {
+    let inputs = numbers(100);
+    // Few digits, so that all is exact.
+    same_as_on_the_host(env, &inputs, |v| {
+        let (low, high) = (Float4::splat(-2.0), Float4::new(1.0, 2.0, 4.0, 8.0));
+        let mixed = [math::mix(v, high, Float4::splat(0.5)), math::mix(low, v, Float4::new(0.0, 0.25, 0.75, 1.0))];
+        let arrays = [v, high].map(|v| MArray::from(v.to_array()));
+        ([math::max(v, low), math::min(v, high)], mixed, math::max(arrays[0], arrays[1]))
+    });
+    // Functions that devices may round in another way.
+    let results = mapped(env, &inputs, |v| {
+        let step = math::smoothstep(Float4::splat(-8.0), Float4::new(8.0, 16.0, 24.0, 32.0), v);
+        ([math::degrees(v), math::radians(v), step], math::radians(MArray::from(v.to_array())))
+    });
+    for (v, (found, array)) in inputs.iter().zip(results) {
+        for i in 0..4 {
+            let t = ((v[i] + 8.0) / (16.0 + 8.0 * i as f32)).clamp(0.0, 1.0);
+            let expected = [v[i].to_degrees(), v[i].to_radians(), t * t * (3.0 - 2.0 * t), v[i].to_radians()];
+            for (found, expected) in [found[0][i], found[1][i], found[2][i], array[i]].into_iter().zip(expected) {
+                assert!((found - expected).abs() <= 1.0e-6 * expected.abs().max(0.1), "{}: {found} {expected}", v[i]);
+            }
+        }
+    }
+}
+
+fn relational_functions_give_masks(env: &Env) {
+    let special = [0.0, -0.0, 1.5, -1.5, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE];
+    let inputs: Vec<Float4> = (0..64).map(|i| Float4::from_fn(|j| special[(i * 3 + i / 8 * j + j) % 8])).collect();
+    same_as_on_the_host(env, &inputs, |v| {
+        let w = Float4::new(0.0, f32::NAN, f32::INFINITY, 1.5);
+        let pairs = [math::isequal(v, w), math::isnotequal(v, w), math::isgreater(v, w), math::isgreaterequal(v, w)];
+        let less = [math::isless(v, w), math::islessequal(v, w), math::islessgreater(v, w)];
+        let order = [math::isordered(v, w), math::isunordered(v, w)];
+        (pairs, less, order, [math::isfinite(v), math::isinf(v), math::isnan(v), math::isnormal(v), math::signbit(v)])
+    });
+    // The bit of the sign alone.
+    same_as_on_the_host(env, &numbers(100), |v| {
+        math::bitselect(v, Float4::new(1.0, -1.0, 0.0, -0.0), Float4::splat(-0.0))
+    });
+}
+
 fn integer_functions_apply_to_each_element(env: &Env) {
     let inputs: Vec<(Uint4, Uint4)> = (0..100_u32)
         .map(|i| (i.wrapping_mul(0x9e37_79b9) + Uint4::new(0, 1, 2, 3), i + Uint4::new(1, 2, 3, 4)))
@@ -373,6 +416,14 @@ fn geometric_functions_take_vectors(env: &Env) {
     for ((length, distance, unit), expected) in lengths.into_iter().zip([5.0e30_f32, 5.0]) {
         assert!((length / expected - 1.0).abs() < 1.0e-6 && distance == length, "{length} {distance}");
         assert!((unit.x() - 0.6).abs() < 1.0e-6 && (unit.y().abs() - 0.8).abs() < 1.0e-6, "{unit}");
+    }
+    let fast = mapped(env, &[Float2::new(3.0, -4.0), Float2::new(0.75, 1.0)], |v| {
+        ([math::fast_length(v), math::fast_distance(v, Float2::new(0.0, 0.0))], math::fast_normalize(v))
+    });
+    // Of square roots with half of the digits.
+    for ((lengths, unit), [expected, y]) in fast.into_iter().zip([[5.0_f32, -0.8], [1.25, 0.8]]) {
+        assert!(lengths.iter().all(|length| (length / expected - 1.0).abs() < 1.0e-3), "{lengths:?}");
+        assert!((unit.x() - 0.6).abs() < 1.0e-3 && (unit.y() - y).abs() < 1.0e-3, "{unit}");
     }
 }
 
