@@ -11,7 +11,7 @@
 //! | `group_barrier`, with a fence scope | [`NdGroup::barrier`], [`NdGroup::barrier_in`] |
 //! | `async_work_group_copy`, `wait_for` | [`NdItem::async_copy_to_local`], [`NdItem::async_copy_from_local`], [`NdGroup::wait_for`] |
 //! | algorithms over a group, the joint forms among them | methods of [`NdGroup`] |
-//! | algorithms over a sub-group, the joint forms among them | methods of [`SubGroup`] |
+//! | algorithms over a sub-group, the joint forms among them, and its barrier | methods of [`SubGroup`] |
 //!
 //! # Where all work-items have to come
 //!

@@ -7,6 +7,7 @@ use oxisycl_types::HostTurn;
 use super::algorithms::prove;
 use super::{NdGroup, NdItem};
 use crate::advice::AnyBits;
+use crate::atomic::Scope;
 use crate::group::memory::PrivateValues;
 use crate::group::scope::Group;
 use crate::group::shape::Shape;
@@ -51,6 +52,56 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const W: usize, const PROVED: b
     #[inline(always)]
     pub fn is_leader(&self) -> bool {
         self.local_id() == 0
+    }
+
+    /// Waits for all work-items of the group, as each of the algorithms does (SYCL 2020 `group_barrier` of a sub-group). What they wrote to local and
+    /// global memory is visible to all of them afterwards.
+    ///
+    /// ```
+    /// use oxisycl::group::{Fixed1, Local};
+    /// use oxisycl::prelude::*;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// // Each sub-group turns its part round.
+    /// let numbers = Buffer::from_vec((0..8).collect())?;
+    /// Queue::default()?.submit(|cg| {
+    ///     let numbers = cg.access(&numbers, ReadWrite);
+    ///     cg.parallel_for_nd_range((8, Fixed1::<8>), Local::<i32, 8>::new(), move |mut item, tile| {
+    ///         let (own, number) = (item.local_linear_id(), numbers.get(item.global()));
+    ///         let mut group = item.group();
+    ///         let mut sub_group = group.sub_group::<4>();
+    ///         let first = own - sub_group.local_id();
+    ///         // SAFETY: each work-item writes its own element before the barrier, and all only read behind it.
+    ///         let other = unsafe {
+    ///             tile.set(own, number);
+    ///             sub_group.barrier();
+    ///             tile.get(2 * first + 3 - own)
+    ///         };
+    ///         numbers.set(item.global(), other);
+    ///     })
+    /// })?;
+    /// assert_eq!(numbers.to_vec()?, [3, 2, 1, 0, 7, 6, 5, 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    #[track_caller]
+    pub fn barrier(&mut self) {
+        self.whole_group().barrier();
+    }
+
+    /// Waits as [`barrier`](Self::barrier) does, and is a fence of `scope`, as [`NdGroup::barrier_in`] is.
+    #[inline(always)]
+    #[track_caller]
+    pub fn barrier_in(&mut self, scope: Scope) {
+        self.whole_group().barrier_in(scope);
+    }
+
+    /// The group, with what was promised of the sub-group.
+    #[inline(always)]
+    fn whole_group(&mut self) -> NdGroup<'_, 'wi, 'cg, D, S, PROVED> {
+        // SAFETY: its methods ask for a proof, or it was promised when this was made.
+        unsafe { NdGroup::new(self.item) }
     }
 
     /// Runs an algorithm of all sub-groups.

@@ -1,11 +1,14 @@
 //! Algorithms over sub-groups on work-items of nd-ranges, with values of each type.
 
+use oxisycl::atomic::Scope;
+use oxisycl::group::{Fixed1, Local};
 use oxisycl::operator::{Identity, Sum};
 use oxisycl::prelude::*;
 
 use crate::group::algorithms::sizes;
 use crate::harness::{Env, tests};
 use crate::model::{Number, Operation, check_operations, of_each_number};
+use crate::support::iota;
 
 tests![
     sub_groups_of_u8,
@@ -18,7 +21,42 @@ tests![
     sub_groups_of_i64,
     sub_groups_of_f32,
     sub_groups_of_f64,
+    sub_groups_wait_for_each_other_at_their_barriers,
 ];
+
+fn sub_groups_wait_for_each_other_at_their_barriers(env: &Env) {
+    const SIZE: usize = 96;
+    const ROUNDS: usize = 4;
+    for scope in [None, Some(Scope::SubGroup), Some(Scope::Device)] {
+        let numbers = Buffer::from_vec(iota(3 * SIZE)).unwrap();
+        let submitted = env.queue().submit(|cg| {
+            let numbers = cg.access(&numbers, ReadWrite);
+            cg.parallel_for_nd_range((3 * SIZE, Fixed1::<SIZE>), Local::<i32, SIZE>::new(), move |mut item, tile| {
+                let own = item.local_linear_id();
+                let mut value = numbers.get(item.global());
+                let mut group = item.group();
+                let mut sub_group = group.sub_group::<16>();
+                for _ in 0..ROUNDS {
+                    // SAFETY: each writes its own element. A barrier stands between that and the reads of others, and one behind these.
+                    unsafe {
+                        tile.set(own, value);
+                        match scope {
+                            None => sub_group.barrier(),
+                            Some(scope) => sub_group.barrier_in(scope),
+                        }
+                        // Of the sub-group before.
+                        value = tile.get((own + SIZE - 16) % SIZE) + 1;
+                        sub_group.barrier();
+                    }
+                }
+                numbers.set(item.global(), value);
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        let moved = |i: usize| (i / SIZE * SIZE + (i % SIZE + SIZE - 16 * ROUNDS) % SIZE + ROUNDS) as i32;
+        assert_eq!(numbers.to_vec().unwrap(), (0..3 * SIZE).map(moved).collect::<Vec<_>>(), "{scope:?}");
+    }
+}
 
 /// What a work-item gets by each of the algorithms.
 type Results<T> = [T; 9];
