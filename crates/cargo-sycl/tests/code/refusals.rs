@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use crate::program::{build, sources};
+use crate::program::{Package, build, sources};
 
 #[test]
 fn each_construct_that_no_gpu_runs_is_named_with_its_line_and_the_way_to_it() {
@@ -26,6 +26,16 @@ fn barriers_that_some_work_items_may_come_to_are_named_with_the_condition_that_d
     assert_eq!(found.matches(at_group_scope).count(), 3, "{found}");
     assert_eq!(found.matches("it calls at group scope").count(), 1, "{found}");
     assert_eq!(found.matches("it allocates memory at group scope").count(), 3, "{found}");
+}
+
+#[test]
+fn barriers_that_some_work_items_may_come_to_are_refused_for_opencl_devices_as_well() {
+    let package = Package::enter();
+    package.touch("divergent");
+    let (_, messages) = package.sycl(&["build", "--targets", "spirv", "--bin", "divergent"]);
+    let expected = fs::read_to_string(sources().join("divergent.stderr")).unwrap();
+    let found = normalised(&messages).replace("cannot run on spirv1.2", "cannot run on sm_70");
+    assert!(found == expected, "found:\n{found}\nexpected:\n{expected}");
 }
 
 /// Builds a program, and gives its warnings, which are those in its file.
