@@ -200,7 +200,7 @@ fn sky_colour([y, x]: [f32; 2]) -> [f32; 3] {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args_os().nth(1);
-    let size = if path.is_some() { [720, 1280] } else { [45, 80] };
+    let size = if path.is_some() { [360, 640] } else { [45, 80] };
     let (tiles, sky) = (painted([256, 256], tile_colour)?, painted([512, 1024], sky_colour)?);
     let picture = UnsampledImage::uninit(Rgba8Srgb, size)?;
 
