@@ -53,6 +53,8 @@ const N_EXACT_ROUNDS: usize = 4;
 #[derive(Default)]
 pub(super) struct Addresses<'c> {
     cells: FxHashMap<Value<'c>, FxHashSet<(Bytes, Address<'c>)>>,
+    /// What each load of the function may give. A load may be a part of its own address, as on a walk along a list.
+    loads: FxHashMap<Value<'c>, FxHashSet<Address<'c>>>,
     escaped: FxHashSet<Value<'c>>,
     is_changed: bool,
     is_exact: bool,
@@ -61,7 +63,8 @@ pub(super) struct Addresses<'c> {
 impl<'c> Addresses<'c> {
     /// Finds what the variables of a function may hold, with the function's instructions.
     pub(super) fn new(instructions: &[Value<'c>]) -> Self {
-        let mut found = Self::default();
+        let loads = instructions.iter().filter(|instruction| loads(**instruction));
+        let mut found = Self { loads: loads.map(|load| (*load, FxHashSet::default())).collect(), ..Self::default() };
         let mut rounds = 0;
         loop {
             found.is_changed = false;
@@ -105,13 +108,13 @@ impl<'c> Addresses<'c> {
                     | Opcode::INSERT_ELEMENT
                     | Opcode::SHUFFLE_VECTOR,
                 ) => queue.extend(value.operands().into_iter().map(|operand| (operand, None))),
-                Some(Opcode::LOAD | Opcode::ATOMIC_RMW | Opcode::ATOMIC_CMP_XCHG) => {
-                    found.extend(self.loaded(value.operand(0), size_of(value)).into_iter().map(|mut address| {
-                        address.distance =
-                            address.distance.zip(moved).map(|(distance, moved)| distance.wrapping_add(moved));
-                        address
-                    }));
-                }
+                _ if loads(value) => match self.loads.get(&value) {
+                    Some(loaded) => found.extend(loaded.iter().map(|&address| {
+                        let distance = address.distance.zip(moved);
+                        Address { distance: distance.map(|(distance, moved)| distance.wrapping_add(moved)), ..address }
+                    })),
+                    None => found.extend(self.elsewhere()),
+                },
                 Some(Opcode::CALL) if is_mask(value) => queue.push((value.operand(0), None)),
                 Some(Opcode::CALL) if may_return_address(value) => found.extend(self.elsewhere()),
                 _ if is_null(value) && moved == Some(0) => {
@@ -133,8 +136,11 @@ impl<'c> Addresses<'c> {
         self.of(value).into_iter().map(base).collect()
     }
 
-    /// Takes account of what an instruction writes.
+    /// Takes account of what an instruction reads and writes.
     fn run(&mut self, instruction: Value<'c>) {
+        if loads(instruction) {
+            self.load(instruction);
+        }
         match instruction.opcode() {
             Some(Opcode::STORE) => {
                 let value = instruction.operand(0);
@@ -166,6 +172,15 @@ impl<'c> Addresses<'c> {
             for address in self.of(argument) {
                 self.escape(address.base);
             }
+        }
+    }
+
+    fn load(&mut self, load: Value<'c>) {
+        for mut address in self.loaded(load.operand(0), size_of(load)) {
+            if !self.is_exact {
+                address.distance = None;
+            }
+            self.is_changed |= self.loads.entry(load).or_default().insert(address);
         }
     }
 
@@ -259,6 +274,11 @@ impl<'c> Addresses<'c> {
         let escaped = self.escaped.iter().map(|variable| Address { base: Base::Variable(*variable), distance: None });
         escaped.chain([OTHER])
     }
+}
+
+/// Whether an instruction has what is in memory as its result.
+fn loads(instruction: Value<'_>) -> bool {
+    matches!(instruction.opcode(), Some(Opcode::LOAD | Opcode::ATOMIC_RMW | Opcode::ATOMIC_CMP_XCHG))
 }
 
 /// Whether an instruction clears bits of an address.

@@ -7,6 +7,8 @@
 //! Addresses that come from memory count as what they were when they were stored there. What launches capture is no variable.
 
 mod addresses;
+#[cfg(test)]
+mod fuzz;
 pub(crate) mod heap;
 pub(crate) mod scopes;
 
@@ -177,6 +179,9 @@ mod tests {
             "store ptr %w, ptr %v br label %b b: %l = load ptr, ptr %v %e = getelementptr i8, ptr %l, i64 4
              store ptr %e, ptr %v %r = icmp eq ptr %e, %p br i1 %r, label %b, label %d d:",
             "call void @keep(ptr %w) %s = call { ptr, i64 } @kept_slice() %o = extractvalue { ptr, i64 } %s, 0 %r = icmp ult ptr %o, %p",
+            // A walk along a list, whose addresses come from themselves.
+            "store ptr %w, ptr %v store ptr %v, ptr %x br label %b b: %o = phi ptr [ %x, %0 ], [ %l, %b ] %l = load ptr, ptr %o
+             %r = icmp ult ptr %l, %p br i1 %r, label %b, label %d d:",
             // Beside memory of the heap, or in it.
             "%s = select i1 %c, ptr %v, ptr %oxisycl.arena %a = ptrtoint ptr %s to i64 call void @use(i64 %a)",
             "store ptr %w, ptr %oxisycl.arena %l = load ptr, ptr %oxisycl.arena %r = icmp ult ptr %l, %p",
