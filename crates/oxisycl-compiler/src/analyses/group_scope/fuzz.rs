@@ -147,7 +147,7 @@ impl<'c> Memory<'c> {
         let variables: Vec<_> = instructions.iter().filter(|instruction| instruction.is(Opcode::ALLOCA)).collect();
         let n = variables.len() as u64;
         // In another order for each work-item, and apart in the bits that kernels ask for.
-        let order = |number: u64| if id % 2 == 0 { (number + id) % n } else { n - 1 - number };
+        let order = |number: u64| if id.is_multiple_of(2) { (number + id) % n } else { n - 1 - number };
         let address = |number: u64| (order(number) + 1) << 32 | (id * 0x35 + number * (id + 3)) << 3;
         Self {
             variables: variables.into_iter().copied().zip((0..).map(address)).collect(),
@@ -158,7 +158,7 @@ impl<'c> Memory<'c> {
     /// Whether an address has a cell.
     fn is_valid(&self, address: u64) -> bool {
         let is_within = |first: u64| address.wrapping_sub(first) < 8 * CELLS;
-        address % 8 == 0 && (is_within(SHARED) || self.variables.values().any(|first| is_within(*first)))
+        address.is_multiple_of(8) && (is_within(SHARED) || self.variables.values().any(|first| is_within(*first)))
     }
 }
 
