@@ -61,14 +61,9 @@ pub(crate) fn convolve<F: PixelFormat, const N: usize>(
         let to = cg.access_image(to, Write.no_init());
         cg.parallel_for(range, move |item: Item<2>| {
             let reach = N as i32 / 2;
-            let (y, x) = (item.get(0) as i32 - reach, item.get(1) as i32 - reach);
-            let mut sum = Float4::splat(0.0);
-            for (row, dy) in weights.iter().zip(0..) {
-                for (&weight, dx) in row.iter().zip(0..) {
-                    sum += from.read(item, [y + dy, x + dx]) * weight;
-                }
-            }
-            to.set(item, sum);
+            let origin = [item.get(0) as i32 - reach, item.get(1) as i32 - reach];
+            let around = from.window::<N, N>(item, origin);
+            to.set(item, around.fold(Float4::splat(0.0), |sum, [y, x], pixel| sum + pixel * weights[y][x]));
         })
     })
 }

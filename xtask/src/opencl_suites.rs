@@ -124,6 +124,7 @@ const FEWEST: &[(&str, &str, usize)] = &[
     ("bench", "gpu", 16),
     ("bench", "groups", 5),
     ("bench", "host", 14),
+    ("bench", "images", 11),
     ("bench", "opencl", 10),
     // Another one lets other threads run while it spins, which only the host has.
     ("bench", "runtime", 20),

@@ -25,6 +25,7 @@ const FEWEST: &[(&str, usize)] = &[
     ("bench gpu", 16),
     ("bench groups", 5),
     ("bench host", 14),
+    ("bench images", 11),
     ("bench runtime", 20),
     ("example tour", 7),
 ];

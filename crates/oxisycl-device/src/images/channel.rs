@@ -20,10 +20,16 @@ pub(super) fn snorm<const MAX: u32>(bits: i32) -> f32 {
     part::<MAX>(bits.max(-(MAX as i32)) as f32)
 }
 
-/// A number of `-MAX` to `MAX` as a part of `MAX`. An integer is rounded once.
+/// An integer of `-MAX` to `MAX` as a part of `MAX`, rounded once.
 #[inline(always)]
-pub(super) fn part<const MAX: u32>(number: f32) -> f32 {
+fn part<const MAX: u32>(number: f32) -> f32 {
     if builtin::is_device_code() { part_by_products::<MAX>(number) } else { number / MAX as f32 }
+}
+
+/// A number of `-MAX` to `MAX`, such as a mixture of integers, as a part of `MAX`, rounded once.
+#[inline(always)]
+pub(super) fn part_of_mixture<const MAX: u32>(number: f32) -> f32 {
+    if builtin::is_device_code() { quotient::<MAX>(number) } else { number / MAX as f32 }
 }
 
 /// The greatest number that leaves bits in a float for a part of an inverse.
@@ -56,6 +62,12 @@ pub(super) fn part_by_products<const MAX: u32>(number: f32) -> f32 {
         let nearly = number * inverse;
         return math::fma(nearly, beyond, nearly);
     }
+    quotient::<MAX>(number)
+}
+
+/// A number divided by `MAX`, rounded once. The inverse is rounded once, too, so that Markstein's theorem holds.
+#[inline(always)]
+pub(super) fn quotient<const MAX: u32>(number: f32) -> f32 {
     // A quotient that is nearly right, and what it lacks.
     let inverse = const { 1.0 / MAX as f32 };
     let nearly = number * inverse;

@@ -2,7 +2,7 @@
 
 use oxisycl_types::{ChannelOrder, ChannelType, ImageFormat};
 
-use super::channel::{from_half, part, snorm, to_half, to_snorm, to_unorm, unorm};
+use super::channel::{from_half, part_of_mixture, snorm, to_half, to_snorm, to_unorm, unorm};
 use super::srgb;
 use crate::DeviceCopyable;
 #[cfg(feature = "half")]
@@ -148,10 +148,10 @@ pub(super) fn border_to_mix(format: ImageFormat) -> Float4 {
 pub(super) fn decode_mixed(format: ImageFormat, mixed: Float4) -> Float4 {
     Float4::from_fn(|i| match format.channel_type() {
         _ if whole(format) == 1.0 => mixed[i],
-        ChannelType::SnormInt8 => part::<127>(mixed[i]),
-        ChannelType::SnormInt16 => part::<32767>(mixed[i]),
-        ChannelType::UnormInt8 => part::<255>(mixed[i]),
-        _ => part::<65535>(mixed[i]),
+        ChannelType::SnormInt8 => part_of_mixture::<127>(mixed[i]),
+        ChannelType::SnormInt16 => part_of_mixture::<32767>(mixed[i]),
+        ChannelType::UnormInt8 => part_of_mixture::<255>(mixed[i]),
+        _ => part_of_mixture::<65535>(mixed[i]),
     })
 }
 

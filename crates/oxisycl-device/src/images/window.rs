@@ -111,15 +111,33 @@ impl<V: PixelData, const Y: usize, const X: usize, F: PixelFormat> ImageWindow<'
     /// # }
     /// ```
     #[inline(always)]
-    pub fn fold<A>(self, first: A, mut f: impl FnMut(A, [usize; 2], V) -> A) -> A {
-        let mut all = first;
-        for y in 0..Y {
-            for x in 0..X {
-                all = f(all, [y, x], self.get([y, x]));
-            }
+    pub fn fold<A>(self, first: A, f: impl FnMut(A, [usize; 2], V) -> A) -> A {
+        let position = |[y, x]: [usize; 2]| [self.origin[0].wrapping_add(y), self.origin[1].wrapping_add(x)];
+        // One question for all pixels, also where LLVM asks again in a loop.
+        if self.is_inside {
+            // SAFETY: the window lies inside, and so do its positions. Nothing writes what a read accessor reads while the kernel of the token runs.
+            fold::<A, V, Y, X>(first, |at| unsafe { self.pixels.load_inside::<V, true>(position(at)) }, f)
+        } else {
+            // SAFETY: as above.
+            fold::<A, V, Y, X>(first, |at| unsafe { self.pixels.load::<V, true>(position(at)) }, f)
         }
-        all
     }
+}
+
+/// Combines the pixels of a window row by row.
+#[inline(always)]
+fn fold<A, V, const Y: usize, const X: usize>(
+    first: A,
+    pixel: impl Fn([usize; 2]) -> V,
+    mut f: impl FnMut(A, [usize; 2], V) -> A,
+) -> A {
+    let mut all = first;
+    for y in 0..Y {
+        for x in 0..X {
+            all = f(all, [y, x], pixel([y, x]));
+        }
+    }
+    all
 }
 
 impl<V, const Y: usize, const X: usize, F: PixelFormat> fmt::Debug for ImageWindow<'_, V, Y, X, F> {

@@ -36,7 +36,7 @@ pub enum CoordinateMode {
 
 /// How a sampled image is read (SYCL 2020 `image_sampler`). A constant one leaves no choices in a kernel.
 ///
-/// SYCL allows the modes that repeat with normalized coordinates only. Here they divide others by the extent first.
+/// SYCL allows the modes that repeat with normalized coordinates only. Here others repeat by the extent in pixels.
 ///
 /// ```
 /// use oxisycl_types::{AddressingMode, CoordinateMode, FilteringMode, ImageSampler};

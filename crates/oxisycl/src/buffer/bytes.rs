@@ -68,7 +68,7 @@ impl<const D: usize> Buffer<u8, D> {
             return Self::copy_of_pixels(range, pixel_size, |bytes| bytes.copy_from_slice(bytemuck::cast_slice(&data)));
         }
         let buffer = Self::make_pixels(range, pixel_size, 1 << address.trailing_zeros().min(6))?;
-        debug_assert_eq!(size_of_val(&data[..]), buffer.byte_size());
+        assert_eq!(size_of_val(&data[..]), buffer.byte_size(), "the pixels are those of the range");
         buffer.adopt(VecOwner(data))?;
         Ok(buffer)
     }

@@ -6,7 +6,7 @@ use half::f16;
 use oxisycl_types::{ChannelOrder, ChannelType, ImageFormat};
 
 use super::super::channel::{
-    from_half, part_by_products, snorm, to_half, to_snorm, to_unorm, unorm, unorm_by_products,
+    from_half, part_by_products, quotient, snorm, to_half, to_snorm, to_unorm, unorm, unorm_by_products,
 };
 use super::super::srgb;
 use super::model::{decode, linear, names, packed, random_bytes};
@@ -61,6 +61,24 @@ fn floats_of_16_bits_are_those_of_the_crate_half() {
     for x in [65519.0, 65520.0, 65535.0, 65536.0, f32::INFINITY, -65520.0, 5.9604645e-8, 2.9802322e-8, 2.98023e-8] {
         assert_eq!(to_half(x), f16::from_f32(x).to_bits(), "{x:e}");
     }
+}
+
+/// Any floats up to `MAX`: devices divide as the host does.
+fn mixtures_are_divided_as_on_the_host<const MAX: u32>() {
+    let (mut random, n) = (Random(u64::from(MAX)), if cfg!(miri) { 50 } else { 200_000 });
+    for _ in 0..n {
+        let number = (random.next() as u32 % (MAX << 8)) as f32 / 256.0 + (random.next() as u32 % 256) as f32 / 65536.0;
+        assert_eq!(quotient::<MAX>(number), number / MAX as f32, "{number:e} of {MAX}");
+        assert_eq!(quotient::<MAX>(-number), -number / MAX as f32, "-{number:e} of {MAX}");
+    }
+}
+
+#[test]
+fn mixtures_of_pixels_are_rounded_once() {
+    mixtures_are_divided_as_on_the_host::<127>();
+    mixtures_are_divided_as_on_the_host::<255>();
+    mixtures_are_divided_as_on_the_host::<32767>();
+    mixtures_are_divided_as_on_the_host::<65535>();
 }
 
 #[test]
