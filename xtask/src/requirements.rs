@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(check_numbers(&table(), &entries), expected);
         entries[last].reason = Some("it has no counterpart in Rust".to_owned());
         assert_eq!(check_numbers(&table(), &entries), [""; 0]);
-        (entries[last].reason, entries[last].planned) = (None, vec!["images".to_owned()]);
+        (entries[last].reason, entries[last].planned) = (None, vec!["algorithms".to_owned()]);
         assert_eq!(check_numbers(&table(), &entries), [""; 0]);
     }
 

@@ -14,6 +14,8 @@ const ELSEWHERE: &[&str] = &[
     "amdgcn-atomics",
     "drop-recorder",
     "drop-statics",
+    // Only where several kernels are linked together.
+    "drop-types",
     "early-return",
     "expand-instructions",
     "fast-math",
