@@ -7,7 +7,6 @@
 //! (`model.rs`). `protocol.rs` says how everything is measured.
 
 #[path = "../arguments.rs"]
-#[expect(dead_code, reason = "cases that are measured together are the other benchmarks'")]
 mod arguments;
 #[path = "../case.rs"]
 mod case;
