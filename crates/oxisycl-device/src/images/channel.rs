@@ -1,5 +1,5 @@
-//! Numbers of single channels: what their bits stand for, and the bits for a number. No floating-point policy changes the results of what
-//! decodes.
+//! Numbers of single channels: what their bits stand for, and the bits for a number. Under the policies `strict` and
+//! `contract`, an integer or a half means the same float everywhere.
 
 use crate::{builtin, math};
 
