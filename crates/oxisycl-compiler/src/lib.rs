@@ -32,6 +32,8 @@ mod passes;
 mod pipeline;
 mod prelink;
 mod program;
+#[cfg(test)]
+mod random;
 mod refused;
 mod registration;
 mod spmd;

@@ -74,6 +74,18 @@ fn padded<const D: usize>(index: [usize; D]) -> [usize; 3] {
     [at(0), at(1), at(2)]
 }
 
+/// Moves an index to the next row of an extent, and from the last one to the first.
+#[inline(always)]
+pub(crate) fn next_row<const D: usize>(index: &mut [usize; D], extent: [usize; D]) {
+    for d in (0..D - 1).rev() {
+        index[d] += 1;
+        if index[d] < extent[d] {
+            break;
+        }
+        index[d] = 0;
+    }
+}
+
 /// Row-major position of `index` in memory whose extents are `pitch`.
 #[inline(always)]
 pub(crate) fn position<const D: usize>(index: [usize; D], pitch: [usize; D]) -> usize {

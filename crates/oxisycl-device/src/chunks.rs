@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use oxisycl_types::{Id, Range};
 
-use crate::bounds::{checked_position, out_of_bounds, position};
+use crate::bounds::{checked_position, next_row, out_of_bounds, position};
 use crate::{Accessor, DeviceCopyable, Item, Loads, Stores};
 
 /// Access of one command group to a range of a buffer in blocks. The work-item with id `i` owns the elements from
@@ -213,13 +213,7 @@ impl<'wi, T: DeviceCopyable, const D: usize, M: Stores> Block<'wi, T, D, M> {
                 // SAFETY: `index` lies inside the block, as in `set`.
                 unsafe { *self.first.add(row + x) = f(Id(index)) }
             }
-            for d in (0..D - 1).rev() {
-                index[d] += 1;
-                if index[d] < self.extent[d] {
-                    break;
-                }
-                index[d] = 0;
-            }
+            next_row(&mut index, self.extent);
         }
     }
 }

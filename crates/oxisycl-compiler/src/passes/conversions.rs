@@ -1,6 +1,6 @@
 //! What Rust's `as` makes of a `float`, on NVIDIA GPUs.
 //!
-//! For integers of 32 bits it is one instruction, which goes no further than the integer's ends, and makes 0 of a NaN (PTX ISA, `cvt`). LLVM
+//! For integers of 32 bits it is one instruction. That goes no further than the integer's ends, and makes 0 of a NaN (PTX ISA, `cvt`). LLVM
 //! compares and selects around it.
 //!
 //! Invariant: results have the same bits.

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use self::program::{Random, program};
+use self::program::program;
 use self::run::{Item, Place, run};
 use super::PREPARE;
 use super::cfg::{Graph, LoopIdx, Node, Region};
 use super::shape::{Rule, Shape, Shapes, Status};
 use crate::llvm::{Context, Layout, Module, PassTuning};
 use crate::passes::tests::{context, module};
+use crate::random::Random;
 
 pub(super) mod program;
 mod run;

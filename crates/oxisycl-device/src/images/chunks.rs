@@ -7,6 +7,7 @@ use oxisycl_types::{Id, ImageFormat, Range};
 
 use super::index::Index;
 use super::{PixelData, PixelFormat, PixelIndex, Pixels};
+use crate::bounds::next_row;
 use crate::item::{Brand, NotSend};
 use crate::{Item, Loads, Mode, Stores};
 
@@ -234,13 +235,7 @@ impl<V: PixelData, const D: usize, M: Stores, F: PixelFormat> ImageBlock<'_, V, 
                 index[D - 1] = x;
                 self.set(index, f(Id(index)));
             }
-            for d in (0..D - 1).rev() {
-                index[d] += 1;
-                if index[d] < self.extent[d] {
-                    break;
-                }
-                index[d] = 0;
-            }
+            next_row(&mut index, self.extent);
         }
     }
 }

@@ -11,6 +11,7 @@ use super::*;
 use crate::analyses::uniformity::Flow;
 use crate::llvm::{PassTuning, ValueKind};
 use crate::passes::tests::{context, module};
+use crate::random::Random;
 
 const KERNELS: u64 = 1500;
 const ITEMS: u64 = 4;
@@ -22,18 +23,6 @@ const CELLS: u64 = 4;
 const PLACES: u64 = 4;
 /// Where memory is that work-items share. Each has its own here, so that none waits for another one.
 const SHARED: u64 = 1 << 20;
-
-/// Marsaglia's xorshift.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
 
 /// What a step does. Those from [`DECIDES`] on may tell one work-item from another, and a kernel has few kinds of them.
 const STEPS: u64 = 19;
@@ -273,7 +262,7 @@ fn work_items_do_the_same_in_random_kernels_that_are_not_refused() {
     let context = context();
     let (mut taken, mut refused_rightly) = (0, 0);
     for seed in 1..=KERNELS {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = Random::new(seed);
         let module = module(&context, &kernel(&mut random));
         if seed % 2 == 0 {
             module.run("mem2reg", None, &PassTuning::DEVICE).expect("it runs");

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use super::*;
 use crate::llvm::PassTuning;
 use crate::passes::tests::{context, module};
+use crate::random::Random;
 
 const KERNELS: u64 = 1500;
 const ITEMS: u64 = 8;
@@ -15,18 +16,6 @@ const ITEMS: u64 = 8;
 const FUEL: usize = 300;
 /// The first one has the position of the work-item until another value is stored to it.
 const VARIABLES: u64 = 5;
-
-/// Marsaglia's xorshift.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
 
 /// A variable, which is the first one in one of `n` cases.
 fn variable(random: &mut Random, n: u64) -> u64 {
@@ -176,7 +165,7 @@ fn what_is_proved_of_random_kernels_holds() {
     let context = context();
     let (mut proved, mut unproved, mut same, mut differs) = (0, 0, 0, 0);
     for seed in 1..=KERNELS {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = Random::new(seed);
         let text = kernel(&mut random);
         let module = module(&context, &text);
         if seed % 2 == 0 {

@@ -5,21 +5,7 @@
 
 use std::fmt::Write;
 
-/// Marsaglia's xorshift.
-pub(in crate::spmd) struct Random(u64);
-
-impl Random {
-    pub(in crate::spmd) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    pub(in crate::spmd) fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
+use crate::random::Random;
 
 /// Variables of 32 bits, and then as many of 64 bits. The first of each begins with the item's number, the others with what all items have.
 const VARIABLES: u64 = 4;

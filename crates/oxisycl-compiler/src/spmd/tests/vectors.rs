@@ -17,8 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::{fail, link, machine};
 use crate::llvm::{Linkage, Module, PassTuning, Type};
 use crate::passes::tests::context;
+use crate::random::Random;
 use crate::spmd::emitter::Rule;
-use crate::spmd::fuzz::program::Random;
 use crate::spmd::item_loops::define_steps;
 use crate::spmd::vectorise_without;
 

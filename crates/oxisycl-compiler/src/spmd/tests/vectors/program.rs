@@ -5,7 +5,8 @@
 //!
 //! The bits of a NaN are not defined by LLVM. Where they would be seen, in memory, as an integer or as a sign, one NaN stands for all.
 
-use crate::spmd::fuzz::program::{Random, blocks, computation, line};
+use crate::random::Random;
+use crate::spmd::fuzz::program::{blocks, computation, line};
 
 /// What bodies call.
 const DECLARATIONS: &str = "
