@@ -60,8 +60,8 @@ pub(crate) fn convolve<F: PixelFormat, const N: usize>(
         let from = cg.access_image::<Float4, _, _, _>(from, Read);
         let to = cg.access_image(to, Write.no_init());
         cg.parallel_for(range, move |item: Item<2>| {
-            let reach = N as i32 / 2;
-            let origin = [item.get(0) as i32 - reach, item.get(1) as i32 - reach];
+            let reach = N as isize / 2;
+            let origin = [item.get(0) as isize - reach, item.get(1) as isize - reach];
             let around = from.window::<N, N>(item, origin);
             to.set(item, around.fold(Float4::splat(0.0), |sum, [y, x], pixel| sum + pixel * weights[y][x]));
         })

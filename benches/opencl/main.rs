@@ -1,7 +1,7 @@
 //! What an OpenCL device does through OxiSYCL, beside bare OpenCL on the same device and beside the host device:
 //! `cargo xtask bench opencl [--json FILE] [--filter SUBSTR] [--rounds N] [--seed N]`.
 //!
-//! The kernels are safe code, compiled to SPIR-V by `cargo sycl`. `stream`, `compute`, `gemm` and `launches` hold a kind of work each, `reference` and
+//! The kernels are safe code, compiled to SPIR-V by `cargo sycl`. `stream`, `compute`, `gemm`, `images` and `launches` hold a kind of work each, `reference` and
 //! `reference.cl` the peer; `protocol.rs` says how everything is measured. Results are checked as they are made. Made for drivers whose
 //! device is the CPU, where the host device is a fair comparison; other devices are measured with `--any`.
 
@@ -12,9 +12,16 @@ mod arguments;
 mod case;
 mod compute;
 mod gemm;
+mod images;
+#[path = "../images/kernels.rs"]
+#[expect(dead_code, reason = "images are resized only")]
+mod kernels;
 mod launches;
 #[path = "../matrices.rs"]
 mod matrices;
+#[path = "../images/model.rs"]
+#[expect(dead_code, reason = "images are resized only")]
+mod model;
 #[path = "../processor.rs"]
 mod processor;
 mod product;
@@ -86,7 +93,7 @@ fn run(options: Options, json: Option<PathBuf>, takes_any: bool, seed: u64) -> R
     println!("{}, driver {}", opencl.name(), reference.driver);
     let setting = Setting { options, opencl, host: host.clone(), reference, seed };
     let mut results = Vec::new();
-    for run in [stream::run, compute::run, gemm::run, launches::run] {
+    for run in [stream::run, compute::run, gemm::run, images::run, launches::run] {
         run(&setting, &mut results)?;
     }
     if results.is_empty() {

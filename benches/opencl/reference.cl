@@ -74,3 +74,19 @@ gemm(global const float *restrict a, global const float *restrict b, global floa
     }
     c[row * n + column] = sum;
 }
+
+#ifdef __IMAGE_SUPPORT__
+constant sampler_t LINEAR = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_LINEAR;
+
+static float4 resized(read_only image2d_t from, float scale) {
+    return read_imagef(from, LINEAR, (float2)((get_global_id(0) + 0.5f) * scale, (get_global_id(1) + 0.5f) * scale));
+}
+
+kernel void resize_f32(read_only image2d_t from, global float *restrict to, float scale) {
+    to[get_global_id(1) * get_global_size(0) + get_global_id(0)] = resized(from, scale).x;
+}
+
+kernel void resize_u8x4(read_only image2d_t from, global uchar4 *restrict to, float scale) {
+    to[get_global_id(1) * get_global_size(0) + get_global_id(0)] = convert_uchar4_sat_rte(resized(from, scale) * 255.0f);
+}
+#endif

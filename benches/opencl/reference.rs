@@ -9,7 +9,7 @@ use std::ptr::{null, null_mut};
 use std::sync::mpsc;
 
 use oxisycl::prelude::*;
-use oxisycl_backend_opencl::sys::{Code, Functions, Handle, code};
+use oxisycl_backend_opencl::sys::{Code, Functions, Handle, ImageDescription, ImageFormat, code};
 
 use crate::protocol::seconds;
 
@@ -107,6 +107,32 @@ impl Reference {
         Ok(Memory { reference: self, first: first.cast(), len })
     }
 
+    /// An image that is as high as wide, with a copy of such pixels. Kernels read it.
+    pub(crate) fn image<T: Copy>(&self, format: ImageFormat, side: usize, pixels: &[T]) -> Result<Image<'_>> {
+        assert_eq!(pixels.len(), side * side, "each pixel has a value");
+        let description = ImageDescription {
+            image_type: code::MEM_OBJECT_IMAGE2D,
+            width: side,
+            height: side,
+            depth: 0,
+            array_size: 0,
+            row_pitch: 0,
+            slice_pitch: 0,
+            n_mip_levels: 0,
+            n_samples: 0,
+            buffer: null_mut(),
+        };
+        let (flags, mut result) = (code::MEM_READ_ONLY | code::MEM_COPY_HOST_PTR, 0);
+        let first = pixels.as_ptr().cast_mut().cast();
+        // SAFETY: a live context, and so many pixels, which are copied before the call returns. The driver refuses formats it does not have.
+        let raw = unsafe {
+            let create = self.functions.clCreateImage;
+            create(self.context, flags, &raw const format, &raw const description, first, &raw mut result)
+        };
+        check("clCreateImage", result)?;
+        Ok(Image { reference: self, raw })
+    }
+
     fn queue(&self, in_order: bool) -> Handle {
         if in_order { self.in_order } else { self.out_of_order }
     }
@@ -192,6 +218,11 @@ impl Kernel<'_> {
         check("clSetKernelArgSVMPointer", unsafe { set(self.raw, index, memory.first.cast::<c_void>()) })
     }
 
+    /// Sets a parameter that is an image, which lives as long as the kernel is launched with it.
+    pub(crate) fn set_image(&self, index: u32, image: &Image<'_>) -> Result<()> {
+        self.set(index, image.raw)
+    }
+
     fn enqueue(&self, queue: Handle, range: [usize; 2], group: Option<[usize; 2]>) -> Result<Handle> {
         let dimensions = if range[1] > 1 { 2 } else { 1 };
         let local = group.as_ref().map_or(null(), |group| group.as_ptr());
@@ -260,5 +291,18 @@ impl<T> Drop for Memory<'_, T> {
     fn drop(&mut self) {
         // SAFETY: allocated from this context, and given back once; launches have ended.
         unsafe { (self.reference.functions.clSVMFree)(self.reference.context, self.first.cast()) };
+    }
+}
+
+/// An image object of the driver.
+pub(crate) struct Image<'r> {
+    reference: &'r Reference,
+    raw: Handle,
+}
+
+impl Drop for Image<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by `image`, and given back once; launches have ended.
+        unsafe { (self.reference.functions.clReleaseMemObject)(self.raw) };
     }
 }

@@ -125,7 +125,7 @@ const FEWEST: &[(&str, &str, usize)] = &[
     ("bench", "groups", 5),
     ("bench", "host", 14),
     ("bench", "images", 11),
-    ("bench", "opencl", 10),
+    ("bench", "opencl", 12),
     // Another one lets other threads run while it spins, which only the host has.
     ("bench", "runtime", 20),
     ("example", "01_hello", 1),

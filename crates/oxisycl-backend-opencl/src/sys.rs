@@ -129,8 +129,16 @@ pub mod code {
     pub const SVM_FINE_GRAIN_SYSTEM: u64 = 1 << 2;
     pub const SVM_ATOMICS: u64 = 1 << 3;
     pub const MEM_READ_WRITE: u64 = 1 << 0;
+    pub const MEM_READ_ONLY: u64 = 1 << 2;
+    pub const MEM_COPY_HOST_PTR: u64 = 1 << 5;
     pub const MEM_SVM_FINE_GRAIN_BUFFER: u64 = 1 << 10;
     pub const MEM_SVM_ATOMICS: u64 = 1 << 11;
+
+    pub const R: u32 = 0x10B0;
+    pub const RGBA: u32 = 0x10B5;
+    pub const UNORM_INT8: u32 = 0x10D2;
+    pub const FLOAT: u32 = 0x10DE;
+    pub const MEM_OBJECT_IMAGE2D: u32 = 0x10F1;
 
     pub const PARTITION_EQUALLY: isize = 0x1086;
     pub const PARTITION_BY_COUNTS: isize = 0x1087;
@@ -176,6 +184,32 @@ pub mod code {
     pub const RUNNING: Code = 1;
     pub const PROFILING_COMMAND_START: u32 = 0x1282;
     pub const PROFILING_COMMAND_END: u32 = 0x1283;
+}
+
+/// `cl_image_format`: the order and the type of channels.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+#[expect(missing_docs, reason = "the names are Khronos' own, and documented there")]
+pub struct ImageFormat {
+    pub channel_order: u32,
+    pub channel_type: u32,
+}
+
+/// `cl_image_desc`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+#[expect(missing_docs, reason = "the names are Khronos' own, and documented there")]
+pub struct ImageDescription {
+    pub image_type: u32,
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+    pub array_size: usize,
+    pub row_pitch: usize,
+    pub slice_pitch: usize,
+    pub n_mip_levels: u32,
+    pub n_samples: u32,
+    pub buffer: Handle,
 }
 
 macro_rules! functions {
@@ -265,6 +299,8 @@ functions! {
     clWaitForEvents(u32, *const Handle) -> Code;
     clReleaseEvent(Handle) -> Code;
     clRetainEvent(Handle) -> Code;
+    clCreateImage(Handle, u64, *const ImageFormat, *const ImageDescription, *mut c_void, *mut Code) -> Handle;
+    clReleaseMemObject(Handle) -> Code;
     clSVMAlloc(Handle, u64, usize, u32) -> *mut c_void;
     clSVMFree(Handle, *mut c_void) -> ();
     clEnqueueSVMMemcpy(Handle, u32, *mut c_void, *const c_void, usize, u32, *const Handle, *mut Handle) -> Code;

@@ -8,7 +8,7 @@
 //! - `cfg` has the body's regions and nodes, and `shape` what differs between lanes.
 //! - `examine` and `scalar_only` refuse what cannot be in lanes, or must not be.
 //! - `linear` puts regions in line under masks. `widen` has instructions, `singly` what has no vector form, `memory` accesses, and `traps` the way of
-//!   a lane that fails. They write by `emitter`.
+//!   a lane that fails. They write by `emitter`. `conversions` replaces what processors have no instruction for.
 //!
 //! Two tests make random functions. `fuzz` holds what `cfg` and `shape` say against an interpreter. `tests::vectors` executes bodies as vectors, and
 //! compares the bits that they leave in memory with those of single items.
@@ -49,6 +49,7 @@
 //!   have that, and [`item_loops`] leaves their loops scalar.
 
 mod cfg;
+mod conversions;
 mod emitter;
 mod examine;
 #[cfg(test)]
@@ -130,5 +131,6 @@ fn vectorise_without<'c>(
     emitter.region(None, Mask::All);
     emitter.builder.ret_void();
     emitter.finish(first);
+    conversions::lower(module, copy, lanes)?;
     Ok(Ok(copy))
 }

@@ -82,10 +82,10 @@ pub(super) fn to_unorm<const MAX: u32>(value: f32) -> u32 {
     let scaled = if builtin::is_device_code() {
         // One instruction each.
         scaled.max(0.0).min(max)
-    } else if scaled > 0.0 {
-        if scaled < max { scaled } else { max }
     } else {
-        0.0
+        // The same on most processors, in this order of operands.
+        let at_least = if scaled > 0.0 { scaled } else { 0.0 };
+        if at_least < max { at_least } else { max }
     };
     // A float from 2^23 on has no fraction: the sum is rounded, and the number is in its lowest bits.
     (scaled + 8_388_608.0).to_bits() & 0x007f_ffff
@@ -96,7 +96,8 @@ pub(super) fn to_unorm<const MAX: u32>(value: f32) -> u32 {
 pub(super) fn to_snorm<const MAX: u32>(value: f32) -> i32 {
     let max = MAX as f32;
     let scaled = value * max;
-    let scaled = if scaled > -max { if scaled < max { scaled } else { max } } else { -max };
+    let at_least = if scaled > -max { scaled } else { -max };
+    let scaled = if at_least < max { at_least } else { max };
     let scaled = if value.is_nan() { 0.0 } else { scaled };
     // 2^23 and half of it, so that negative numbers have room below.
     (scaled + 12_582_912.0).to_bits() as i32 - 0x4b40_0000

@@ -14,11 +14,14 @@ mod sealed {
 }
 pub(super) use sealed::{Coordinates, Index};
 
-/// The position of a pixel, in the order of the image's range: `[x]`, `[y, x]` or `[z, y, x]`. An [`Id`], an array of `usize` or `i32`, or a number
-/// for one dimension. Implemented by this crate only.
+/// The position of a pixel, in the order of the image's range: `[x]`, `[y, x]` or `[z, y, x]`. An [`Id`], an array of `usize`, `isize` or `i32`, or a
+/// number for one dimension. Implemented by this crate only.
+///
+/// A position below that of the work-item is best an `isize`, such as `item.get(0) as isize - 1`. Vector code sees that neighbours
+/// read neighbours then, which an `i32` hides.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the position of a pixel in {D} dimensions",
-    note = "positions are an `Id`, or an array of `usize` or `i32`: `[y, x]` in two dimensions"
+    note = "positions are an `Id`, or an array of `usize`, `isize` or `i32`: `[y, x]` in two dimensions"
 )]
 pub trait PixelIndex<const D: usize>: sealed::Index<D> {}
 
@@ -46,8 +49,10 @@ macro_rules! positions {
 positions! {
     [const D: usize] Id<D>, D, id => id.0;
     [const D: usize] [usize; D], D, index => index;
+    [const D: usize] [isize; D], D, index => index.map(isize::cast_unsigned);
     [const D: usize] [i32; D], D, index => index.map(|i| i as usize);
     [] usize, 1, index => [index];
+    [] isize, 1, index => [index.cast_unsigned()];
     [] i32, 1, index => [index as usize];
 }
 

@@ -119,22 +119,32 @@ fn bits_of(format: ImageFormat, place: usize, value: f32) -> u32 {
     }
 }
 
+/// What a function gives for the four channels of a format. No closure: one that captured the format would be compiled for all formats, and LLVM
+/// would not inline it.
+macro_rules! each {
+    ($channels:expr, $f:ident($format:expr)) => {{
+        let [a, b, c, d] = $channels;
+        [$f($format, 0, a), $f($format, 1, b), $f($format, 2, c), $f($format, 3, d)]
+    }};
+}
+
+/// What a channel is mixed as.
 #[inline(always)]
-fn each<T: Copy, U>([a, b, c, d]: [T; 4], f: impl Fn(usize, T) -> U) -> [U; 4] {
-    [f(0, a), f(1, b), f(2, c), f(3, d)]
+fn number_to_mix(format: ImageFormat, place: usize, bits: u32) -> f32 {
+    match format.channel_type() {
+        _ if whole(format) == 1.0 => float_of(format, place, bits),
+        ChannelType::SnormInt8 => i32::from(bits as u8 as i8).max(-127) as f32,
+        ChannelType::SnormInt16 => i32::from(bits as u16 as i16).max(-32767) as f32,
+        _ => bits as i32 as f32,
+    }
 }
 
 /// What pixels are mixed as: numbers of normalized channels as they are in memory, if all of them are parts of the same number. So a mixture is
 /// divided, and not each pixel of it.
 #[inline(always)]
 pub(super) fn decode_to_mix(format: ImageFormat, channels: [u32; 4]) -> Float4 {
-    let number = |place: usize, bits: u32| match format.channel_type() {
-        _ if whole(format) == 1.0 => float_of(format, place, bits),
-        ChannelType::SnormInt8 => i32::from(bits as u8 as i8).max(-127) as f32,
-        ChannelType::SnormInt16 => i32::from(bits as u16 as i16).max(-32767) as f32,
-        _ => bits as i32 as f32,
-    };
-    Float4::from_array(from_memory(format.order(), each(channels, number), 0.0, whole(format)))
+    let channels = each!(channels, number_to_mix(format));
+    Float4::from_array(from_memory(format.order(), channels, 0.0, whole(format)))
 }
 
 /// The colour beyond the image, as pixels are mixed.
@@ -143,16 +153,21 @@ pub(super) fn border_to_mix(format: ImageFormat) -> Float4 {
     Float4::from_array([0.0, 0.0, 0.0, whole(format) * f32::from(format.border_alpha())])
 }
 
+#[inline(always)]
+fn part_of_1(format: ImageFormat, _place: usize, mixed: f32) -> f32 {
+    match format.channel_type() {
+        _ if whole(format) == 1.0 => mixed,
+        ChannelType::SnormInt8 => part_of_mixture::<127>(mixed),
+        ChannelType::SnormInt16 => part_of_mixture::<32767>(mixed),
+        ChannelType::UnormInt8 => part_of_mixture::<255>(mixed),
+        _ => part_of_mixture::<65535>(mixed),
+    }
+}
+
 /// The mixture as parts of 1.
 #[inline(always)]
 pub(super) fn decode_mixed(format: ImageFormat, mixed: Float4) -> Float4 {
-    Float4::from_fn(|i| match format.channel_type() {
-        _ if whole(format) == 1.0 => mixed[i],
-        ChannelType::SnormInt8 => part_of_mixture::<127>(mixed[i]),
-        ChannelType::SnormInt16 => part_of_mixture::<32767>(mixed[i]),
-        ChannelType::UnormInt8 => part_of_mixture::<255>(mixed[i]),
-        _ => part_of_mixture::<65535>(mixed[i]),
-    })
+    Float4::from_array(each!(mixed.to_array(), part_of_1(format)))
 }
 
 /// What the numbers of pixels that are mixed are parts of.
@@ -186,13 +201,13 @@ impl sealed::Data for Float4 {
 
     #[inline(always)]
     fn decode(format: ImageFormat, channels: [u32; 4]) -> Self {
-        let channels = each(channels, |place, bits| float_of(format, place, bits));
+        let channels = each!(channels, float_of(format));
         Self::from_array(from_memory(format.order(), channels, 0.0, 1.0))
     }
 
     #[inline(always)]
     fn encode(self, format: ImageFormat) -> [u32; 4] {
-        each(to_memory(format.order(), self.to_array()), |place, value| bits_of(format, place, value))
+        each!(to_memory(format.order(), self.to_array()), bits_of(format))
     }
 
     #[inline(always)]

@@ -120,21 +120,26 @@ impl<const D: usize, F: PixelFormat> Pixels<D, F> {
     /// All pixels are in memory, aligned to the [format's alignment](ImageFormat::alignment), and nothing writes them while the kernel runs.
     #[inline(always)]
     pub unsafe fn sample<V: Data>(&self, sampler: ImageSampler, coordinates: [f32; D]) -> V {
-        let format = self.format();
         if self.extent.iter().any(|&n| n < 1) {
-            return V::border(format);
+            return V::border(self.format());
         }
-        // SAFETY: a position that says so is inside. The rest by the contract of this function.
-        let channels = |positions| unsafe { self.channels::<true>(self.address_of(positions)) };
+        // The format is asked for inside of each closure, where it is a constant if `F` is. A captured one becomes a constant only when the
+        // closure is inlined, and LLVM inlines no closure in which all formats are alive.
         sample(
             sampler,
             coordinates,
             self.extent,
-            |positions| channels(positions).map_or_else(|| V::border(format), |channels| V::decode(format, channels)),
-            |positions| {
-                channels(positions).map_or_else(|| border_to_mix(format), |channels| decode_to_mix(format, channels))
+            // SAFETY: a position that says so is inside. The rest by the contract of this function.
+            |positions| match unsafe { self.channels::<true>(self.address_of(positions)) } {
+                Some(channels) => V::decode(self.format(), channels),
+                None => V::border(self.format()),
             },
-            |mixed| decode_mixed(format, mixed),
+            // SAFETY: as above.
+            |positions| match unsafe { self.channels::<true>(self.address_of(positions)) } {
+                Some(channels) => decode_to_mix(self.format(), channels),
+                None => border_to_mix(self.format()),
+            },
+            |mixed| decode_mixed(self.format(), mixed),
         )
     }
 }

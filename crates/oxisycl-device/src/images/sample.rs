@@ -15,6 +15,9 @@ pub(super) struct Position {
     pub(super) is_inside: bool,
 }
 
+/// What positions are before they are computed.
+const NOWHERE: Position = Position { at: 0, is_inside: false };
+
 /// The two pixels around a coordinate along one dimension, and the weight of the second.
 #[derive(Clone, Copy)]
 struct Between {
@@ -41,7 +44,9 @@ fn bounded(x: f32, low: f32, high: f32) -> f32 {
         // One instruction each.
         return x.max(low).min(high);
     }
-    if x > low { if x < high { x } else { high } } else { low }
+    // One instruction each on most processors, in this order of operands.
+    let at_least = if x > low { x } else { low };
+    if at_least < high { at_least } else { high }
 }
 
 /// From where on floats are even integers. There a repeated image begins.
@@ -180,10 +185,18 @@ pub(super) fn sample<V: Data, const D: usize>(
     pixel_to_mix: impl Fn([Position; D]) -> Float4,
     decode_mixed: impl Fn(Float4) -> Float4,
 ) -> V {
+    // Loops and no closures: in those, a constant sampler is one that was captured, and LLVM would not inline a closure for all of them.
     if !V::MIXES || matches!(sampler.filtering, FilteringMode::Nearest) {
-        return pixel(core::array::from_fn(|d| nearest(sampler, coordinates[d], extent[d])));
+        let mut at = [NOWHERE; D];
+        for (d, at) in at.iter_mut().enumerate() {
+            *at = nearest(sampler, coordinates[d], extent[d]);
+        }
+        return pixel(at);
     }
-    let axes: [Between; D] = core::array::from_fn(|d| between(sampler, coordinates[d], extent[d]));
+    let mut axes = [Between { first: NOWHERE, second: NOWHERE, weight: 0.0 }; D];
+    for (d, axis) in axes.iter_mut().enumerate() {
+        *axis = between(sampler, coordinates[d], extent[d]);
+    }
     V::of_mixed(decode_mixed(mixed::<D>(&axes, &pixel_to_mix)))
 }
 
@@ -197,20 +210,30 @@ fn mix(one: Float4, other: Float4, weight: f32) -> Float4 {
 /// The mixture along all dimensions, the last one first.
 #[inline(always)]
 fn mixed<const D: usize>(axes: &[Between; D], pixel: &impl Fn([Position; D]) -> Float4) -> Float4 {
-    // The lowest bit of a corner's number is for the last dimension, x.
-    let corner = |number: usize| {
-        let at = |d: usize| if number >> (D - 1 - d) & 1 == 0 { axes[d].first } else { axes[d].second };
-        pixel(core::array::from_fn(at))
-    };
-    let row = |number: usize| mix(corner(number), corner(number + 1), axes[D - 1].weight);
     match D {
-        1 => row(0),
-        2 => mix(row(0), row(2), axes[0].weight),
-        _ => {
-            let plane = |number: usize| mix(row(number), row(number + 2), axes[1].weight);
-            mix(plane(0), plane(4), axes[0].weight)
-        }
+        1 => row(axes, pixel, 0),
+        2 => plane(axes, pixel, 0),
+        _ => mix(plane(axes, pixel, 0), plane(axes, pixel, 4), axes[0].weight),
     }
+}
+
+/// A corner of the pixels that a place lies between. The lowest bit of its number is for the last dimension, x.
+#[inline(always)]
+fn corner<const D: usize>(axes: &[Between; D], pixel: &impl Fn([Position; D]) -> Float4, number: usize) -> Float4 {
+    let at = |d: usize| if number >> (D - 1 - d) & 1 == 0 { axes[d].first } else { axes[d].second };
+    pixel(core::array::from_fn(at))
+}
+
+/// The mixture of a corner and the next one along x.
+#[inline(always)]
+fn row<const D: usize>(axes: &[Between; D], pixel: &impl Fn([Position; D]) -> Float4, first: usize) -> Float4 {
+    mix(corner(axes, pixel, first), corner(axes, pixel, first + 1), axes[D - 1].weight)
+}
+
+/// The mixture of four corners along y and x.
+#[inline(always)]
+fn plane<const D: usize>(axes: &[Between; D], pixel: &impl Fn([Position; D]) -> Float4, first: usize) -> Float4 {
+    mix(row(axes, pixel, first), row(axes, pixel, first + 2), axes[D.saturating_sub(2)].weight)
 }
 
 #[cfg(test)]

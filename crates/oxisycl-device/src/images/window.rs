@@ -44,7 +44,7 @@ impl<V: PixelData, M: Mode, F: PixelFormat> UnsampledImageAccessor<'_, V, 2, M, 
     /// let sums = UnsampledImage::uninit(R32Float, [3, 4])?;
     /// let arguments = (picture.read::<Float4>(), sums.with(Write.no_init()));
     /// Queue::default()?.parallel_for_with([3, 4], arguments, |item: Item<2>, (picture, sums)| {
-    ///     let around = picture.window::<3, 3>(item, [item.get(0) as i32 - 1, item.get(1) as i32 - 1]);
+    ///     let around = picture.window::<3, 3>(item, [item.get(0) as isize - 1, item.get(1) as isize - 1]);
     ///     sums.set(item, around.fold(Float4::splat(0.0), |sum, _, pixel| sum + pixel))
     /// })?;
     /// assert_eq!(sums.to_vec::<f32>()?[..8], [4.0, 6.0, 6.0, 4.0, 6.0, 9.0, 9.0, 6.0]);
@@ -102,7 +102,7 @@ impl<V: PixelData, const Y: usize, const X: usize, F: PixelFormat> ImageWindow<'
     /// let smooth = UnsampledImage::uninit(R32Float, [1, 4])?;
     /// let arguments = (levels.read::<Float4>(), smooth.with(Write.no_init()));
     /// Queue::default()?.parallel_for_with([1, 4], arguments, |item: Item<2>, (levels, smooth)| {
-    ///     let around = levels.window::<1, 3>(item, [0, item.get(1) as i32 - 1]);
+    ///     let around = levels.window::<1, 3>(item, [0, item.get(1) as isize - 1]);
     ///     let sum = around.fold(Float4::splat(0.0), |sum, [y, x], level| sum + level * WEIGHTS[y][x]);
     ///     smooth.set(item, sum)
     /// })?;
