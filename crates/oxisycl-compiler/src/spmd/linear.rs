@@ -6,15 +6,9 @@
 
 use super::cfg::{BlockIdx, LoopIdx, Node, Region};
 use super::emitter::{Emitter, Mask, Rule};
+use super::plan::{Guard, guard, wants_copy};
 use super::shape::{Shape, Status};
-use super::singly::is_made_singly;
-use super::widen::{is_division, is_note};
 use crate::llvm::{Block, Opcode, TypeKind, Value};
-
-/// Masked nodes with more instructions than that stand behind a branch.
-const MANY: usize = 25;
-/// Masked blocks with at most so many instructions get a copy for all lanes, if they access memory.
-const FEW: usize = 150;
 
 impl<'c> Emitter<'c, '_> {
     /// Makes the nodes of a region for the lanes of `mask`.
@@ -55,12 +49,17 @@ impl<'c> Emitter<'c, '_> {
     fn masked_node(&mut self, node: Node, next: Block<'c>) {
         let slot = self.mask_of(node);
         let mask = self.builder.load(self.mask_type(), slot);
-        if self.wants_guard(node) {
+        let is_guarded = match guard(self.graph, self.shapes, node) {
+            Guard::None => false,
+            Guard::Useful => true,
+            Guard::Needed => self.has(Rule::EmptyBlocks),
+        };
+        if is_guarded {
             let here = self.new_block();
             self.builder.branch_if(self.any(mask), here, next);
             self.builder.move_to(here);
         }
-        if self.wants_copy(node) {
+        if wants_copy(self.graph, self.shapes, node) {
             let (whole, part) = (self.new_block(), self.new_block());
             self.builder.branch_if(self.all(mask), whole, part);
             self.builder.move_to(whole);
@@ -69,35 +68,6 @@ impl<'c> Emitter<'c, '_> {
             self.builder.move_to(part);
         }
         self.node(node, Mask::Some(mask));
-    }
-
-    /// Whether a masked node must not run, or had better not run, if no lane does. Memory, scalar division and scalar branches must not.
-    fn wants_guard(&self, node: Node) -> bool {
-        let Node::Block(block) = node else { return true };
-        let instructions = self.graph.block(block).instructions();
-        let is_one = |instruction: &Value<'c>| match instruction.opcode() {
-            Some(Opcode::LOAD | Opcode::STORE | Opcode::ATOMIC_RMW) => true,
-            Some(Opcode::CALL) => !is_note(*instruction),
-            Some(Opcode::FDIV) => true,
-            Some(opcode) if is_division(opcode) => true,
-            Some(Opcode::BRANCH) => instruction.operands().len() > 1 && self.shapes.is_uniform(instruction.operand(0)),
-            _ => false,
-        };
-        let leads_to_a_trap = self.graph.traps(block).next().is_some();
-        let has_one = instructions.iter().any(is_one) && self.has(Rule::EmptyBlocks);
-        instructions.len() > MANY || leads_to_a_trap || has_one
-    }
-
-    /// Whether a masked node is worth a copy for the case that all lanes run it. Masked accesses are slower, and some become branches. Calls become a loop.
-    fn wants_copy(&self, node: Node) -> bool {
-        let Node::Block(block) = node else { return false };
-        let instructions = self.graph.block(block).instructions();
-        let accesses = |instruction: &Value<'c>| match instruction.opcode() {
-            Some(Opcode::LOAD) => self.shape(instruction.operand(0)) != Shape::Uniform,
-            Some(Opcode::STORE) => true,
-            _ => is_made_singly(*instruction),
-        };
-        instructions.len() <= FEW && instructions.iter().any(accesses)
     }
 
     fn node(&mut self, node: Node, mask: Mask<'c>) {

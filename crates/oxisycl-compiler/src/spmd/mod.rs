@@ -8,7 +8,8 @@
 //! - `cfg` has the body's regions and nodes, and `shape` what differs between lanes.
 //! - `examine` and `scalar_only` refuse what cannot be in lanes, or must not be.
 //! - `linear` puts regions in line under masks. `widen` has instructions, `singly` what has no vector form, `memory` accesses, and `traps` the way of
-//!   a lane that fails. They write by `emitter`. `conversions` replaces what processors have no instruction for.
+//!   a lane that fails. They write by `emitter`. `plan` decides what stands behind branches, and `conversions` replaces what processors have no
+//!   instruction for.
 //!
 //! Two tests make random functions. `fuzz` holds what `cfg` and `shape` say against an interpreter. `tests::vectors` executes bodies as vectors, and
 //! compares the bits that they leave in memory with those of single items.
@@ -57,6 +58,7 @@ mod fuzz;
 pub(crate) mod item_loops;
 mod linear;
 mod memory;
+mod plan;
 mod scalar_only;
 mod shape;
 mod singly;

@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::cfg::BlockIdx;
 use super::emitter::{Emitter, Mask, Rule};
+use super::plan::{ScalarCheck, scalar_check};
 use super::shape::Shape;
 use super::widen::is_note;
-use crate::llvm::{Block, Opcode, TypeKind, Value};
+use crate::llvm::{Block, Opcode, Value};
 
-/// The predicates of `LLVMIntPredicate` that bounds checks have.
-const UNSIGNED_GREATER: i32 = 34;
+/// Predicates of `LLVMIntPredicate`.
 const UNSIGNED_LESS: i32 = 36;
 const UNSIGNED_NOT_GREATER: i32 = 37;
 
@@ -56,22 +56,9 @@ impl<'c> Emitter<'c, '_> {
     /// Two scalar comparisons for a bounds check whose index grows from lane to lane. The last lane is in bounds, and nothing has wrapped on the
     /// way to it. Lanes that are not active count here, too. So where this fails, the lanes are looked at one by one.
     fn pass_if_all_are_in_bounds(&mut self, condition: Value<'c>, passed: Block<'c>) {
-        if !condition.is(Opcode::INTEGER_COMPARISON) {
-            return;
-        }
-        let (left, right) = (condition.operand(0), condition.operand(1));
-        let (index, bound) = match condition.predicate() {
-            UNSIGNED_LESS => (left, right),
-            UNSIGNED_GREATER => (right, left),
-            _ => return,
-        };
-        let (Shape::Affine(step @ 1..=0xffff), Shape::Uniform) = (self.shape(index), self.shape(bound)) else { return };
-        let of = index.value_type();
-        if !matches!(of.kind(), TypeKind::Integer(32..=64)) {
-            return;
-        }
+        let Some(ScalarCheck { index, step, bound }) = scalar_check(self.shapes, condition) else { return };
         let (first, bound) = (self.raw(index), self.raw(bound));
-        let distance = of.constant(step as u64 * u64::from(self.lanes - 1));
+        let distance = index.value_type().constant(step * u64::from(self.lanes - 1));
         let last = self.builder.add(first, distance);
         let is_in_bounds = self.builder.compare(UNSIGNED_LESS, last, bound);
         let is_above = self.builder.compare(UNSIGNED_NOT_GREATER, first, last);

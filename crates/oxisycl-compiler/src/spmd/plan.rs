@@ -1,0 +1,84 @@
+//! What the emitter decides of a body: which masked nodes stand behind a branch, which have a copy for all lanes, and which checks are scalar.
+//!
+//! These are functions of graph and shapes alone.
+
+use super::cfg::{Graph, Node};
+use super::shape::{Shape, Shapes};
+use super::singly::is_made_singly;
+use super::widen::{is_division, is_note};
+use crate::llvm::{Opcode, TypeKind, Value};
+
+/// Masked nodes with more instructions than that stand behind a branch.
+const MANY: usize = 25;
+/// Masked blocks with at most so many instructions get a copy for all lanes, if they access memory.
+const FEW: usize = 150;
+
+/// The predicates of `LLVMIntPredicate` that bounds checks have.
+const UNSIGNED_GREATER: i32 = 34;
+const UNSIGNED_LESS: i32 = 36;
+
+/// Whether a masked node stands behind a branch, which is taken if some lane runs it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Guard {
+    None,
+    /// It had better not run without a lane: it is long, or a loop, or leads to a trap.
+    Useful,
+    /// It must not run without a lane: it has memory accesses, scalar divisions or scalar branches.
+    Needed,
+}
+
+/// The branch in front of a masked node.
+pub(super) fn guard<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, node: Node) -> Guard {
+    let Node::Block(block) = node else { return Guard::Useful };
+    let instructions = graph.block(block).instructions();
+    if instructions.len() > MANY || graph.traps(block).next().is_some() {
+        return Guard::Useful;
+    }
+    let needs_lanes = |instruction: &Value<'c>| match instruction.opcode() {
+        Some(Opcode::LOAD | Opcode::STORE | Opcode::ATOMIC_RMW) => true,
+        Some(Opcode::CALL) => !is_note(*instruction),
+        Some(Opcode::FDIV) => true,
+        Some(opcode) if is_division(opcode) => true,
+        Some(Opcode::BRANCH) => instruction.operands().len() > 1 && shapes.is_uniform(instruction.operand(0)),
+        _ => false,
+    };
+    if instructions.iter().any(needs_lanes) { Guard::Needed } else { Guard::None }
+}
+
+/// Whether a masked node is worth a copy for the case that all lanes run it. Masked accesses are slower, and some become branches. Calls become a loop.
+pub(super) fn wants_copy<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, node: Node) -> bool {
+    let Node::Block(block) = node else { return false };
+    let instructions = graph.block(block).instructions();
+    let accesses = |instruction: &Value<'c>| match instruction.opcode() {
+        Some(Opcode::LOAD) => shapes.shape(instruction.operand(0)) != Shape::Uniform,
+        Some(Opcode::STORE) => true,
+        _ => is_made_singly(*instruction),
+    };
+    instructions.len() <= FEW && instructions.iter().any(accesses)
+}
+
+/// A bounds check that two scalar comparisons decide for all lanes.
+pub(super) struct ScalarCheck<'c> {
+    pub(super) index: Value<'c>,
+    /// The distance of the index in two neighbouring lanes.
+    pub(super) step: u64,
+    pub(super) bound: Value<'c>,
+}
+
+/// The scalar form of a condition that lets all lanes pass, if its index grows from lane to lane.
+pub(super) fn scalar_check<'c>(shapes: &Shapes<'_, 'c>, condition: Value<'c>) -> Option<ScalarCheck<'c>> {
+    if !condition.is(Opcode::INTEGER_COMPARISON) {
+        return None;
+    }
+    let (left, right) = (condition.operand(0), condition.operand(1));
+    let (index, bound) = match condition.predicate() {
+        UNSIGNED_LESS => (left, right),
+        UNSIGNED_GREATER => (right, left),
+        _ => return None,
+    };
+    let (Shape::Affine(step @ 1..=0xffff), Shape::Uniform) = (shapes.shape(index), shapes.shape(bound)) else {
+        return None;
+    };
+    let is_wide = matches!(index.value_type().kind(), TypeKind::Integer(32..=64));
+    is_wide.then_some(ScalarCheck { index, step: step as u64, bound })
+}
