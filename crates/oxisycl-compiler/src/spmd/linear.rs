@@ -6,7 +6,7 @@
 
 use super::cfg::{BlockIdx, LoopIdx, Node, Region};
 use super::emitter::{Emitter, Mask, Rule};
-use super::plan::{Guard, guard, wants_copy};
+use super::plan::{Guard, guard, run, wants_copy};
 use super::shape::{Shape, Status};
 use crate::llvm::{Block, Opcode, TypeKind, Value};
 
@@ -27,23 +27,49 @@ impl<'c> Emitter<'c, '_> {
                 }
             }
         }
-        for &node in nodes {
-            let next = self.new_block();
-            match self.shapes.status(node) {
-                Status::Full => self.node(node, mask),
-                Status::Guard => {
-                    let flag = self.flag_of(node);
-                    let runs = self.builder.load(self.int(1), flag);
-                    let here = self.new_block();
-                    self.builder.branch_if(runs, here, next);
-                    self.builder.move_to(here);
-                    self.node(node, mask);
-                }
-                Status::Masked => self.masked_node(node, next),
+        self.line(region, nodes, mask);
+    }
+
+    /// Makes nodes that follow each other in a region.
+    fn line(&mut self, region: Region, nodes: &[Node], mask: Mask<'c>) {
+        let mut rest = nodes;
+        while let &[node, ..] = rest {
+            let run = run(self.graph, self.shapes, region, rest);
+            let (these, others) = rest.split_at(run.max(1));
+            if run > 1 && self.has(Rule::EmptyBlocks) {
+                // One branch passes over all of them.
+                let slot = self.mask_of(node);
+                let lanes = self.builder.load(self.mask_type(), slot);
+                let (here, behind) = (self.new_block(), self.new_block());
+                self.builder.branch_if(self.any(lanes), here, behind);
+                self.builder.move_to(here);
+                self.one_node(node, mask);
+                self.line(region, &these[1..], mask);
+                self.builder.branch(behind);
+                self.builder.move_to(behind);
+            } else {
+                these.iter().for_each(|node| self.one_node(*node, mask));
             }
-            self.builder.branch(next);
-            self.builder.move_to(next);
+            rest = others;
         }
+    }
+
+    fn one_node(&mut self, node: Node, mask: Mask<'c>) {
+        let next = self.new_block();
+        match self.shapes.status(node) {
+            Status::Full => self.node(node, mask),
+            Status::Guard => {
+                let flag = self.flag_of(node);
+                let runs = self.builder.load(self.int(1), flag);
+                let here = self.new_block();
+                self.builder.branch_if(runs, here, next);
+                self.builder.move_to(here);
+                self.node(node, mask);
+            }
+            Status::Masked => self.masked_node(node, next),
+        }
+        self.builder.branch(next);
+        self.builder.move_to(next);
     }
 
     fn masked_node(&mut self, node: Node, next: Block<'c>) {

@@ -2,8 +2,8 @@
 //!
 //! These are functions of graph and shapes alone.
 
-use super::cfg::{Graph, Node};
-use super::shape::{Shape, Shapes};
+use super::cfg::{Graph, Node, Region};
+use super::shape::{Shape, Shapes, Status};
 use super::singly::is_made_singly;
 use super::widen::{is_division, is_note};
 use crate::llvm::{Opcode, TypeKind, Value};
@@ -55,6 +55,24 @@ pub(super) fn wants_copy<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, node: N
         _ => is_made_singly(*instruction),
     };
     instructions.len() <= FEW && instructions.iter().any(accesses)
+}
+
+/// How many of these nodes, which follow each other in a region, stand together behind one branch: no lane runs them if none runs the first.
+/// At most 1 where that is not worth a branch of its own.
+pub(super) fn run<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, region: Region, nodes: &[Node]) -> usize {
+    let is_masked = |node: &Node| shapes.status(*node) == Status::Masked;
+    if !nodes.first().is_some_and(is_masked) {
+        return 0;
+    }
+    // A node belongs to the run if all ways into it come from the run.
+    let belongs = |length: usize| {
+        let ways = graph.in_edges(nodes[length]);
+        is_masked(&nodes[length])
+            && ways.iter().all(|(from, _)| nodes[..length].contains(&graph.node_of(*from, region)))
+    };
+    let length = (1..nodes.len()).find(|length| !belongs(*length)).unwrap_or(nodes.len());
+    let n_guards = nodes[..length].iter().filter(|node| guard(graph, shapes, **node) != Guard::None).count();
+    if n_guards > 1 { length } else { 1 }
 }
 
 /// A bounds check that two scalar comparisons decide for all lanes.
