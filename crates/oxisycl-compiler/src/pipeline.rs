@@ -376,8 +376,9 @@ fn inline_everything(unit: &mut Unit<'_, '_>) {
 
 fn vectorise_item_loops(unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
     let is_range = unit.kernel.as_ref().is_some_and(|kernel| matches!(kernel.form, Form::Range(_)));
+    let Some(level) = unit.target.native_level() else { return Ok(()) };
     let (module, outcomes) = if is_range {
-        item_loops::vectorise_all(&unit.module, unit.target.machine(), unit.lanes)?
+        item_loops::vectorise_all(&unit.module, unit.target.machine(), (level, unit.lanes))?
     } else {
         (None, vec![item_loops::Outcome::of_groups()])
     };

@@ -5,9 +5,12 @@
 
 use std::fmt;
 
+use oxisycl_image::HostLevel;
+
+use super::cost::Gain;
 use super::examine::Refused;
-use super::vectorise;
 use super::widen::is_note;
+use super::{Vectorised, vectorise};
 use crate::error::CompileError;
 use crate::llvm::pass_lists::DROP_UNUSED;
 use crate::llvm::{
@@ -31,8 +34,8 @@ const COPIES: (&str, u32) = ("llvm.loop.unroll.count", 1);
 /// What became of an item loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// So many items are run at once.
-    Vector(u32),
+    /// So many items are run at once, which is so much faster by estimate.
+    Vector { lanes: u32, gain: Gain },
     /// One item after the other, for this reason.
     Scalar(String),
 }
@@ -48,7 +51,7 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Vector(lanes) => write!(f, "its work-items run in vectors of {lanes} lanes"),
+            Self::Vector { lanes, gain } => write!(f, "its work-items run in vectors of {lanes} lanes ({gain})"),
             Self::Scalar(reason) => write!(f, "its work-items run one by one: {reason}"),
         }
     }
@@ -64,7 +67,7 @@ struct ItemLoop {
 pub(crate) fn vectorise_all<'c>(
     module: &Module<'c>,
     machine: &Machine,
-    lanes: u32,
+    (level, lanes): (HostLevel, u32),
 ) -> Result<(Option<Module<'c>>, Vec<Outcome>), CompileError> {
     let copy = module.clone();
     let (mut loops, mut outcomes) = (Vec::new(), Vec::new());
@@ -91,8 +94,8 @@ pub(crate) fn vectorise_all<'c>(
     for parts in &loops {
         let of_name = |name: &str| copy.function(name).ok_or_else(|| CompileError::Kernel(format!("{name} was lost")));
         let (body, steps) = (of_name(&parts.body)?, of_name(&parts.steps)?);
-        let (vector, outcome) = match vectorise(&copy, Some(machine), body, lanes)? {
-            Ok(vector) => (Some(vector), Outcome::Vector(lanes)),
+        let (vector, outcome) = match vectorise(&copy, Some(machine), body, (level, lanes))? {
+            Ok(Vectorised { function, estimate }) => (Some(function), Outcome::Vector { lanes, gain: estimate.gain() }),
             Err(refused) => (None, Outcome::Scalar(place_and_reason(refused))),
         };
         is_vector |= vector.is_some();
@@ -111,7 +114,7 @@ pub(crate) fn vectorise_all<'c>(
 fn give_up(outcomes: &mut [Outcome], error: &CompileError) {
     let error = error.to_string();
     let reason = format!("its vectors are wrong code of this compiler: {}", error.lines().next().unwrap_or_default());
-    let vectors = outcomes.iter_mut().filter(|outcome| matches!(outcome, Outcome::Vector(_)));
+    let vectors = outcomes.iter_mut().filter(|outcome| matches!(outcome, Outcome::Vector { .. }));
     vectors.for_each(|outcome| *outcome = Outcome::Scalar(reason.clone()));
 }
 
@@ -293,7 +296,7 @@ mod tests {
     #[test]
     fn loops_whose_module_is_invalid_stay_scalar() {
         let own = Outcome::Scalar("it waits".to_owned());
-        let mut outcomes = [Outcome::Vector(8), own.clone()];
+        let mut outcomes = [Outcome::Vector { lanes: 8, gain: Gain(200) }, own.clone()];
         give_up(&mut outcomes, &CompileError::Llvm("invalid code after vectorisation: a\nb".to_owned()));
         assert!(
             matches!(&outcomes[0], Outcome::Scalar(reason) if reason.ends_with("invalid code after vectorisation: a"))

@@ -10,6 +10,7 @@
 //! - `linear` puts regions in line under masks. `widen` has instructions, `singly` what has no vector form, `memory` accesses, and `traps` the way of
 //!   a lane that fails. They write by `emitter`. `plan` decides what stands behind branches, and `conversions` replaces what processors have no
 //!   instruction for.
+//! - `cost` estimates how much faster that is.
 //!
 //! Two tests make random functions. `fuzz` holds what `cfg` and `shape` say against an interpreter. `tests::vectors` executes bodies as vectors, and
 //! compares the bits that they leave in memory with those of single items.
@@ -51,6 +52,7 @@
 
 mod cfg;
 mod conversions;
+mod cost;
 mod emitter;
 mod examine;
 #[cfg(test)]
@@ -68,8 +70,10 @@ mod traps;
 mod widen;
 
 use cfg::Graph;
+use cost::{Costs, Estimate};
 use emitter::{Emitter, Mask};
 use examine::Refused;
+use oxisycl_image::HostLevel;
 use shape::Shapes;
 
 use crate::error::CompileError;
@@ -81,16 +85,23 @@ use crate::passes::native_code;
 /// `fix-irreducible` is not among them. LLVM 22.1 loses the values that a block passes to itself, if the block is one of several entries of a cycle.
 pub(crate) const PREPARE: &str = "function(lower-switch,mergereturn,loop-simplify,lcssa)";
 
-/// Makes a function that does for the items `x..x + lanes` what `body(env, x)` does for one, all of them at once.
+/// A body in lanes.
+struct Vectorised<'c> {
+    /// Does for the items `x..x + lanes` what the body does for `x`, all of them at once.
+    function: Value<'c>,
+    estimate: Estimate,
+}
+
+/// Makes a function of a body `body(env, x)` that runs so many items at once, on processors of a level.
 ///
 /// The body is in its simplified form, and stays valid. The outer error is one of LLVM, the inner one says why there is no such function.
 fn vectorise<'c>(
     module: &Module<'c>,
     machine: Option<&Machine>,
     body: Value<'c>,
-    lanes: u32,
-) -> Result<Result<Value<'c>, Refused<'c>>, CompileError> {
-    vectorise_without(module, machine, body, lanes, None)
+    of: (HostLevel, u32),
+) -> Result<Result<Vectorised<'c>, Refused<'c>>, CompileError> {
+    vectorise_without(module, machine, body, of, None)
 }
 
 /// As [`vectorise`], without a rule of the emitter.
@@ -98,9 +109,9 @@ fn vectorise_without<'c>(
     module: &Module<'c>,
     machine: Option<&Machine>,
     body: Value<'c>,
-    lanes: u32,
+    (level, lanes): (HostLevel, u32),
     without: Option<emitter::Rule>,
-) -> Result<Result<Value<'c>, Refused<'c>>, CompileError> {
+) -> Result<Result<Vectorised<'c>, Refused<'c>>, CompileError> {
     let context = module.context();
     let (pointer, number) = (Type::pointer(context, 0), Type::int(context, 64));
     let expected = Type::function(Type::void(context), &[pointer, number]);
@@ -120,6 +131,7 @@ fn vectorise_without<'c>(
     if let Err(refusal) = scalar_only::scalar_only(&graph, &shapes) {
         return Ok(Err(refusal.into()));
     }
+    let estimate = Costs::new(&graph, &shapes, layout, level).of(lanes);
     let copy = module.declare(&format!("{}.lanes{lanes}", body.name()), expected);
     copy.set_linkage(Linkage::INTERNAL);
     native_code::compile_like(context, copy, body);
@@ -134,5 +146,5 @@ fn vectorise_without<'c>(
     emitter.builder.ret_void();
     emitter.finish(first);
     conversions::lower(module, copy, lanes)?;
-    Ok(Ok(copy))
+    Ok(Ok(Vectorised { function: copy, estimate }))
 }

@@ -100,3 +100,15 @@ pub(super) fn scalar_check<'c>(shapes: &Shapes<'_, 'c>, condition: Value<'c>) ->
     let is_wide = matches!(index.value_type().kind(), TypeKind::Integer(32..=64));
     is_wide.then_some(ScalarCheck { index, step: step as u64, bound })
 }
+
+/// Whether all lanes run the blocks of a region that all of its lanes pass. Elsewhere such blocks have the region's mask.
+pub(super) fn has_all_lanes(graph: &Graph<'_>, shapes: &Shapes<'_, '_>, region: Region) -> bool {
+    let mut at = region;
+    while let Some(of) = at {
+        if shapes.is_divergent(of) || shapes.status(Node::Loop(of)) == Status::Masked {
+            return false;
+        }
+        at = graph.parent(of);
+    }
+    true
+}

@@ -269,4 +269,7 @@ impl<'g, 'c> Shapes<'g, 'c> {
 mod transfer;
 
 #[cfg(test)]
+pub(super) use transfer::PURE;
+
+#[cfg(test)]
 mod tests;

@@ -10,6 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use oxisycl_image::HostLevel;
+
 use super::item_loops::define_steps;
 use super::vectorise;
 use crate::llvm::{Codegen, Context, Linkage, Machine, Module, PassTuning, Type, Value};
@@ -93,9 +95,11 @@ impl Linked {
         let context = context();
         let (module, machine) = module(&context, body);
         let body = module.function("body").expect("a body");
-        let vector = lanes.map(|lanes| match vectorise(&module, Some(&machine), body, lanes).expect("passes") {
-            Ok(vector) => (vector, lanes),
-            Err(refused) => panic!("refused: {}", refused.reason),
+        let vector = lanes.map(|lanes| {
+            match vectorise(&module, Some(&machine), body, (HostLevel::V3, lanes)).expect("passes") {
+                Ok(vector) => (vector.function, lanes),
+                Err(refused) => panic!("refused: {}", refused.reason),
+            }
         });
         let held = Type::function(Type::void(&context), &[Type::pointer(&context, 0), Type::int(&context, 64)]);
         let steps = module.declare(STEPS, held);
@@ -151,7 +155,7 @@ fn refusal(body: &str) -> String {
     let context = context();
     let (module, machine) = module(&context, body);
     let body = module.function("body").expect("a body");
-    match vectorise(&module, Some(&machine), body, 4).expect("passes") {
+    match vectorise(&module, Some(&machine), body, (HostLevel::V3, 4)).expect("passes") {
         Ok(_) => panic!("it is vectorised"),
         Err(refused) => refused.reason,
     }
@@ -162,8 +166,8 @@ fn text_in_lanes(body: &str) -> String {
     let context = context();
     let (module, machine) = module(&context, body);
     let body = module.function("body").expect("a body");
-    let vector: Value<'_> = match vectorise(&module, Some(&machine), body, 4).expect("passes") {
-        Ok(vector) => vector,
+    let vector: Value<'_> = match vectorise(&module, Some(&machine), body, (HostLevel::V3, 4)).expect("passes") {
+        Ok(vector) => vector.function,
         Err(refused) => panic!("refused: {}", refused.reason),
     };
     vector.set_linkage(Linkage::EXTERNAL);

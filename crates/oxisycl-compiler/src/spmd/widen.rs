@@ -10,7 +10,7 @@ const NOTES: [&str; 5] =
     ["llvm.lifetime.", "llvm.assume", "llvm.experimental.noalias.scope.decl", "llvm.dbg.", "llvm.donothing"];
 
 /// Intrinsics that act on each element of vectors of one type.
-const ELEMENTWISE: [&str; 41] = [
+pub(super) const ELEMENTWISE: [&str; 41] = [
     "sqrt",
     "fma",
     "fmuladd",
@@ -54,7 +54,7 @@ const ELEMENTWISE: [&str; 41] = [
     "canonicalize",
 ];
 /// Intrinsics that act on each element, of another type than the result.
-const CONVERTING: [&str; 5] = ["fptosi.sat", "fptoui.sat", "is.fpclass", "scmp", "ucmp"];
+pub(super) const CONVERTING: [&str; 5] = ["fptosi.sat", "fptoui.sat", "is.fpclass", "scmp", "ucmp"];
 /// Intrinsics whose last argument is a constant for all elements.
 const WITH_CONSTANT: [&str; 4] = ["ctlz", "cttz", "abs", "is.fpclass"];
 

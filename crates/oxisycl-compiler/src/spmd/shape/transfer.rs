@@ -7,7 +7,7 @@ use crate::spmd::cfg::BlockIdx;
 use crate::spmd::singly::only_computes;
 
 /// Instructions whose result depends on their operands alone, and on nothing else in the same lane.
-const PURE: &[Opcode] = &[
+pub(in crate::spmd) const PURE: &[Opcode] = &[
     Opcode::ADD,
     Opcode::FADD,
     Opcode::SUB,

@@ -109,7 +109,8 @@ fn a_loop_takes_as_many_items_at_once_as_there_are_lanes() {
     assert!(text.contains("fadd <8 x float>") && text.contains("fadd float"), "vectors, and the rest: {text}");
     assert!(!text.contains("@helper") && !text.contains("each_item"), "all is inlined: {text}");
     assert_eq!(text.matches("fadd float").count(), 1, "the rest is one short loop: {text}");
-    assert!(options.ends_with("float=strict; its work-items run in vectors of 8 lanes"), "{options}");
+    let outcome = options.split_once("float=strict; its work-items run in vectors of 8 lanes (about ");
+    assert!(outcome.is_some_and(|(_, gain)| gain.ends_with(" times as fast)")), "{options}");
     let (text, _) = compile("", 4, Form::Range(1));
     assert!(text.contains("fadd <4 x float>") && !text.contains("<8 x float>"), "{text}");
 }
@@ -137,7 +138,7 @@ head:",
     assert!(text.contains("invoke i64"));
     let (text, options) = compile_text(&text, 8, Form::Range(1));
     assert!(text.contains("fadd <8 x float>"), "{text}");
-    assert!(options.ends_with("its work-items run in vectors of 8 lanes"), "{options}");
+    assert!(options.contains("its work-items run in vectors of 8 lanes"), "{options}");
 }
 
 #[test]
@@ -183,7 +184,7 @@ fn a_landing_pad_that_is_seen_keeps_a_loop_scalar() {
     );
     let keeps = "%panic = extractvalue { ptr, i32 } %landed, 0\n store ptr %panic, ptr %end";
     let (_, options) = compile_text(&LOOP.replace("CODE", "").replace("DROP", keeps), 8, Form::Range(1));
-    assert!(options.ends_with("in vectors of 8 lanes"), "{options}");
+    assert!(options.contains("in vectors of 8 lanes"), "{options}");
 }
 
 #[test]

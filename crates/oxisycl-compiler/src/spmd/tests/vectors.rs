@@ -14,6 +14,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use oxisycl_image::HostLevel;
+
 use super::{fail, link, machine};
 use crate::llvm::{Linkage, Module, PassTuning, Type};
 use crate::passes::tests::context;
@@ -95,8 +97,9 @@ fn check(seeds: Range<u64>, is_optimised: bool, without: Option<Rule>, count: &m
     for seed in seeds.clone() {
         let body = module.function(&format!("body{seed}")).expect("a body");
         for lanes in LANES {
-            let vector = match vectorise_without(&module, Some(&machine), body, lanes, without).expect("passes") {
-                Ok(vector) => vector,
+            let of = (HostLevel::V3, lanes);
+            let vector = match vectorise_without(&module, Some(&machine), body, of, without).expect("passes") {
+                Ok(vector) => vector.function,
                 Err(refused) => panic!("seed {seed}: refused: {}\n{}", refused.reason, shown(seed)),
             };
             let steps = module.declare(&format!("steps{seed}.{lanes}"), held);

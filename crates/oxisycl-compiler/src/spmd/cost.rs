@@ -1,0 +1,293 @@
+//! What a body costs for one item, and in lanes: an estimate by a table of instructions, before any code is made.
+//!
+//! A region costs what its instructions keep the processor busy, or the longest chain of results from one iteration to the next, if that takes longer.
+//! `frequency` says how often blocks run, `table` has the numbers, and `registers` adds what does not fit into registers.
+//!
+//! All numbers are integers, so that a build has the same bytes on each machine. Caches, and what LLVM makes of a body by itself, are not looked at.
+
+mod frequency;
+mod registers;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use oxisycl_image::HostLevel;
+use rustc_hash::FxHashMap;
+
+use self::frequency::{Frequencies, ONE, part};
+use self::table::{Access, Kind, Table, Work, bits};
+use super::cfg::{BlockIdx, Graph, LoopIdx, Node};
+use super::plan::{Guard, guard, has_all_lanes, scalar_check, wants_copy};
+use super::shape::{Shape, Shapes, Status};
+use super::singly::is_made_singly;
+use crate::llvm::{Layout, Opcode, Value};
+
+/// The loop over items: one more item, or one more vector.
+const NEXT_ITEM: u64 = 8;
+/// A branch on whether some lane, or all lanes, are in a mask.
+const ASK_MASK: u64 = 20;
+/// A bounds check of all lanes by two scalar comparisons.
+const SCALAR_CHECK: u64 = 12;
+
+/// The time that a body takes, in eighths of a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Estimate {
+    /// For one item, without lanes.
+    pub(super) scalar: u64,
+    /// For the items of a vector.
+    pub(super) vector: u64,
+    pub(super) lanes: u32,
+}
+
+/// How many times as fast lanes are by estimate, in hundredths.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Gain(pub(super) u64);
+
+impl Estimate {
+    pub(super) fn gain(self) -> Gain {
+        let scalar = self.scalar.saturating_mul(self.lanes.into());
+        Gain(scalar.saturating_mul(100) / self.vector.max(1))
+    }
+}
+
+impl fmt::Display for Gain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = (self.0 + 5) / 10;
+        write!(f, "about {}.{} times as fast", tenths / 10, tenths % 10)
+    }
+}
+
+/// What the costs of a body follow from.
+pub(super) struct Costs<'a, 'c> {
+    graph: &'a Graph<'c>,
+    shapes: &'a Shapes<'a, 'c>,
+    layout: Layout<'a>,
+    table: Table,
+}
+
+impl<'a, 'c> Costs<'a, 'c> {
+    pub(super) fn new(graph: &'a Graph<'c>, shapes: &'a Shapes<'a, 'c>, layout: Layout<'a>, level: HostLevel) -> Self {
+        Self { graph, shapes, layout, table: Table::of(level) }
+    }
+
+    /// The estimate for so many lanes.
+    pub(super) fn of(&self, lanes: u32) -> Estimate {
+        let frequencies = Frequencies::of(self.graph, self.shapes, lanes);
+        let scalar = self.sum(&frequencies.scalar, |instruction, _| self.scalar(instruction));
+        let whole = |block: BlockIdx| frequencies.whole[block.index()];
+        let vector = self
+            .sum(&frequencies.vector, |instruction, block| self.vector(instruction, (block, whole(block)), lanes))
+            .saturating_add(self.masks(&frequencies, lanes))
+            .saturating_add(registers::spills(self.graph, self.shapes, (self.table, lanes), &frequencies.vector));
+        let [scalar, vector] = [scalar, vector].map(|sum| NEXT_ITEM + sum / ONE);
+        Estimate { scalar, vector, lanes }
+    }
+
+    /// The costs of all regions, times their frequencies.
+    fn sum(&self, frequencies: &[u64], work: impl Fn(Value<'c>, BlockIdx) -> Work) -> u64 {
+        let mut sum = 0_u64;
+        for region in self.graph.regions() {
+            let mut busy = 0_u64;
+            for node in self.graph.nodes(region) {
+                let Node::Block(block) = *node else { continue };
+                let instructions = self.graph.block(block).instructions().into_iter();
+                let once: u64 = instructions.map(|instruction| work(instruction, block).busy).sum();
+                busy = busy.saturating_add(once.saturating_mul(frequencies[block.index()]));
+            }
+            let chain =
+                region.map_or(0, |of| self.chain(of, &work).saturating_mul(frequencies[self.graph.header(of).index()]));
+            sum = sum.saturating_add(busy.max(chain));
+        }
+        sum
+    }
+
+    /// The longest way from a value of one iteration of a loop to that of the next one. What is in loops inside has its time there.
+    fn chain(&self, of: LoopIdx, work: &impl Fn(Value<'c>, BlockIdx) -> Work) -> u64 {
+        let mut steps = Vec::new();
+        for &block in self.graph.loop_blocks(of) {
+            let is_own = self.graph.innermost(block) == Some(of);
+            for instruction in self.graph.block(block).instructions() {
+                let late = if is_own { work(instruction, block).late } else { 0 };
+                steps.push((instruction, instruction.operands(), late));
+            }
+        }
+        let header = self.graph.block(self.graph.header(of));
+        let phis: Vec<_> = header.instructions().into_iter().take_while(|phi| phi.is(Opcode::PHI)).collect();
+        let latch = self.graph.block(self.graph.latch(of));
+        let mut longest = 0;
+        for phi in &phis {
+            let mut lengths = FxHashMap::from_iter([(*phi, 0)]);
+            for (instruction, operands, late) in &steps {
+                let before = operands.iter().filter_map(|operand| lengths.get(operand)).max().copied();
+                if let Some(before) = before.filter(|_| !phis.contains(instruction)) {
+                    lengths.insert(*instruction, before + late);
+                }
+            }
+            let next = phi.incoming().into_iter().find(|(_, from)| *from == latch);
+            let length = next.and_then(|(value, _)| lengths.get(&value).copied());
+            longest = longest.max(length.unwrap_or(0));
+        }
+        longest
+    }
+
+    /// The cost of an instruction for one item.
+    fn scalar(&self, instruction: Value<'c>) -> Work {
+        let kind = self.kind(instruction);
+        match instruction.opcode() {
+            Some(Opcode::BRANCH) if instruction.operands().len() == 1 => Work::default(),
+            Some(Opcode::STORE) if kind == Kind::Access => Work { busy: 8, late: 0 },
+            // Mostly loaded once for a row.
+            Some(Opcode::LOAD) if self.is_made_for_rows(instruction) => Work { busy: 2, late: 0 },
+            _ => self.table.scalar(kind, width(instruction)),
+        }
+    }
+
+    fn is_made_for_rows(&self, load: Value<'c>) -> bool {
+        self.shapes.is_uniform(load) && self.graph.innermost(self.graph.index(load.block())).is_none()
+    }
+
+    /// The cost of an instruction for all lanes, of whose runs a part is without a mask.
+    fn vector(&self, instruction: Value<'c>, (block, whole): (BlockIdx, u64), lanes: u32) -> Work {
+        let (kind, bits) = (self.kind(instruction), width(instruction));
+        let varies = self.shapes.shape(instruction) == Shape::Varying;
+        match instruction.opcode() {
+            Some(Opcode::BRANCH) => self.branch(instruction, block, lanes),
+            Some(Opcode::LOAD | Opcode::STORE) if kind == Kind::Access => self.access(instruction, whole, lanes),
+            _ if is_made_singly(instruction) && (varies || instruction.is_atomic()) => {
+                self.table.vector(kind, bits, lanes)
+            }
+            _ if varies && self.is_scalar_check(instruction) => Work::default(),
+            _ if varies => self.table.vector(kind, bits, lanes),
+            _ => {
+                let mut work = self.scalar(instruction);
+                if self.is_spread(instruction) {
+                    work.busy += self.table.vector(Kind::Simple, bits, lanes).busy;
+                }
+                work
+            }
+        }
+    }
+
+    fn kind(&self, instruction: Value<'c>) -> Kind {
+        Kind::of(instruction, |operand| self.shapes.is_uniform(operand))
+    }
+
+    /// Whether a comparison only decides a check that scalar comparisons decide.
+    fn is_scalar_check(&self, comparison: Value<'c>) -> bool {
+        scalar_check(self.shapes, comparison).is_some()
+            && comparison.users().into_iter().all(|user| {
+                user.is(Opcode::BRANCH) && self.graph.traps(self.graph.index(user.block())).next().is_some()
+            })
+    }
+
+    /// Whether vectors are made of a value whose lanes are a constant distance apart.
+    fn is_spread(&self, value: Value<'c>) -> bool {
+        let is_vector = |user: &Value<'c>| {
+            self.shapes.shape(*user) == Shape::Varying
+                && !user.is(Opcode::BRANCH)
+                && !self.is_scalar_check(*user)
+                && self.place(*user).is_none_or(|place| place == Access::Anywhere)
+        };
+        matches!(self.shapes.shape(value), Shape::Affine(_)) && value.users().iter().any(is_vector)
+    }
+
+    /// The places of an access that is not atomic.
+    fn place(&self, access: Value<'c>) -> Option<Access> {
+        let is_store = access.is(Opcode::STORE);
+        if !is_store && !access.is(Opcode::LOAD) || access.is_atomic() {
+            return None;
+        }
+        let element = if is_store { access.operand(0).value_type() } else { access.value_type() };
+        Some(match self.shapes.shape(access.operand(u32::from(is_store))) {
+            Shape::Uniform => Access::Uniform,
+            Shape::Affine(step) if step == self.layout.size(element) as i64 => Access::Consecutive,
+            _ => Access::Anywhere,
+        })
+    }
+
+    fn access(&self, access: Value<'c>, whole: u64, lanes: u32) -> Work {
+        let place = self.place(access).unwrap_or(Access::Anywhere);
+        if place == Access::Uniform && access.is(Opcode::LOAD) {
+            return self.scalar(access);
+        }
+        let of = |is_masked| self.table.access(place, width(access), lanes, access.is(Opcode::STORE), is_masked);
+        let busy = part(of(false).busy, whole) + part(of(true).busy, ONE - whole);
+        Work { busy, late: of(false).late }
+    }
+
+    /// The cost of a block's end: a scalar branch, a check of all lanes, or two masks.
+    fn branch(&self, branch: Value<'c>, block: BlockIdx, lanes: u32) -> Work {
+        let busy = if branch.operands().len() == 1 {
+            0
+        } else if self.shapes.is_uniform(branch.operand(0)) {
+            self.table.scalar(Kind::Branch, 32).busy
+        } else if self.graph.traps(block).next().is_none() {
+            3 * self.table.of_mask(lanes)
+        } else if scalar_check(self.shapes, branch.operand(0)).is_some() {
+            SCALAR_CHECK
+        } else {
+            ASK_MASK + self.table.of_mask(lanes)
+        };
+        Work { busy, late: 0 }
+    }
+
+    /// The costs of masks: the branches in front of nodes and behind divergent loops, and what joins masks and values.
+    fn masks(&self, frequencies: &Frequencies, lanes: u32) -> u64 {
+        let (graph, shapes) = (self.graph, self.shapes);
+        let of_mask = self.table.of_mask(lanes);
+        let of = |block: BlockIdx| frequencies.vector[block.index()];
+        let mut sum = 0_u64;
+        for region in graph.regions() {
+            let nodes = graph.nodes(region);
+            let runs = of(graph.node_blocks(&nodes[0])[0]);
+            let mut once = 0;
+            for &node in nodes.iter().filter(|node| shapes.status(**node) == Status::Masked) {
+                once += of_mask * graph.in_edges(node).len() as u64;
+                once += if guard(graph, shapes, node) == Guard::None { 0 } else { ASK_MASK };
+                if let Node::Block(block) = node
+                    && wants_copy(graph, shapes, node)
+                {
+                    sum = sum.saturating_add(ASK_MASK * of(block));
+                }
+            }
+            if region.is_some_and(|of| shapes.is_divergent(of)) {
+                once += ASK_MASK + of_mask;
+            }
+            sum = sum.saturating_add(once * runs);
+        }
+        for &block in graph.order().iter().filter(|block| graph.headed(**block).is_none()) {
+            let region = graph.innermost(block);
+            let instructions = graph.block(block).instructions().into_iter();
+            let phis = instructions.take_while(|phi| phi.is(Opcode::PHI));
+            let varying = phis.filter(|phi| shapes.shape(*phi) == Shape::Varying);
+            let blend: u64 = varying.map(|phi| self.table.vector(Kind::Select, width(phi), lanes).busy).sum();
+            for (index, &from) in graph.predecessors(block).iter().enumerate() {
+                let is_blended = !has_all_lanes(graph, shapes, region) || !shapes.is_uniform_edge(from, block, region);
+                // The first value replaces one that no lane has, but for those that leave a loop in different iterations.
+                let is_first = index == 0 && graph.innermost(from) == region;
+                if is_blended && !is_first {
+                    sum = sum.saturating_add(blend * of(from));
+                }
+            }
+        }
+        sum
+    }
+}
+
+/// The bits of the elements that an instruction works on in vectors.
+fn width(instruction: Value<'_>) -> u32 {
+    match instruction.opcode() {
+        Some(Opcode::STORE | Opcode::INTEGER_COMPARISON | Opcode::FCMP) => bits(instruction.operand(0).value_type()),
+        Some(Opcode::SELECT) => bits(instruction.value_type()),
+        Some(Opcode::CALL) => {
+            let of = instruction.arguments().first().map_or(32, |argument| bits(argument.value_type()));
+            of.max(bits(instruction.value_type()))
+        }
+        Some(opcode) if opcode.is_cast() => {
+            bits(instruction.operand(0).value_type()).max(bits(instruction.value_type()))
+        }
+        _ => bits(instruction.value_type()),
+    }
+}
