@@ -252,6 +252,8 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     native("native_rsqrt", &[Scalar::F32]),
     native("native_sin", &[Scalar::F32]),
     native("native_sqrt", &[Scalar::F32]),
+    native("float_of_half", &[Scalar::U32]),
+    all("half_of_float", Signature::Plain(&[Scalar::F32], Some(Scalar::U32)), Effects::None, OwnBody).with_nvptx(Body),
 ];
 
 /// The builtin of a name.

@@ -10,6 +10,7 @@ mod convergence;
 mod disassembly;
 mod floats;
 mod groups;
+mod halves;
 mod interrupted;
 mod layouts;
 mod library;

@@ -106,33 +106,11 @@ pub(super) fn to_snorm<const MAX: u32>(value: f32) -> i32 {
 /// The float that 16 bits stand for.
 #[inline(always)]
 pub(super) fn from_half(bits: u16) -> f32 {
-    const UNIT: f32 = 1.0 / 16_777_216.0;
-    let bits = u32::from(bits);
-    let magnitude = bits & 0x7fff;
-    let wide = if magnitude >= 0x7c00 {
-        magnitude << 13 | 0x7f80_0000
-    } else if magnitude >= 0x0400 {
-        (magnitude << 13) + (112 << 23)
-    } else {
-        (magnitude as i32 as f32 * UNIT).to_bits()
-    };
-    f32::from_bits(wide | (bits & 0x8000) << 16)
+    builtin::float_of_half(bits.into())
 }
 
 /// The 16 bits of the float that is nearest to `value`, the even one of two.
 #[inline(always)]
 pub(super) fn to_half(value: f32) -> u16 {
-    let bits = value.to_bits();
-    let (sign, magnitude) = (bits >> 16 & 0x8000, bits & 0x7fff_ffff);
-    let half = if magnitude > 0x7f80_0000 {
-        0x7e00 | magnitude >> 13 & 0x03ff
-    } else if magnitude >= 0x4780_0000 {
-        0x7c00
-    } else if magnitude >= 0x3880_0000 {
-        (magnitude + 0x0fff + (magnitude >> 13 & 1) - (112 << 23)) >> 13
-    } else {
-        // A float from 0.5 on has units of 2^-24, as the smallest of 16 bits.
-        (f32::from_bits(magnitude) + 0.5).to_bits() - 0x3f00_0000
-    };
-    (sign | half) as u16
+    builtin::half_of_float(value) as u16
 }

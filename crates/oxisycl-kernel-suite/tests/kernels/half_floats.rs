@@ -2,9 +2,13 @@
 
 use half::{bf16, f16};
 
+use oxisycl::images::R16Float;
 use oxisycl::math;
+use oxisycl::prelude::*;
+use oxisycl::vector::Float4;
 
 use crate::harness::{Env, fraction, kernels, scramble};
+use crate::outcome::Tolerance;
 
 kernels![
     halves_are_converted,
@@ -15,6 +19,7 @@ kernels![
     halves_in_buffers,
     functions_of_halves,
     functions_of_halves_that_are_rounded_once,
+    channels_of_pixels_are_halves,
 ];
 
 /// Each of the 65536 halves is met by a few of its neighbours' bits.
@@ -70,7 +75,7 @@ fn brain_floats_are_added_and_multiplied(env: &Env) {
 
 fn halves_in_buffers(env: &Env) {
     let input: Vec<f16> = (0..777).map(|i| f16::from_f32(fraction(i) * 100.0)).collect();
-    env.compare_over(crate::outcome::Tolerance::Exact, input, |all, i| {
+    env.compare_over(Tolerance::Exact, input, |all, i| {
         let near = &all[i.saturating_sub(3)..(i + 4).min(all.len())];
         let sum: f32 = near.iter().map(|half| half.to_f32()).sum();
         let largest = near.iter().copied().fold(f16::NEG_INFINITY, f16::max);
@@ -80,7 +85,7 @@ fn halves_in_buffers(env: &Env) {
 
 /// The functions of SYCL. `f16` differs from device to device by a unit in the last place.
 fn functions_of_halves(env: &Env) {
-    env.compare_within(crate::outcome::Tolerance::Approximate(1e-3), |i| {
+    env.compare_within(Tolerance::Approximate(1e-3), |i| {
         let x = f16::from_f32(fraction(i) * 2.0 - 1.0);
         let y = f16::from_f32(fraction(i + 1) * 8.0 + 0.01);
         let (sin, cos) = math::sincos(y);
@@ -109,4 +114,31 @@ fn functions_of_halves_that_are_rounded_once(env: &Env) {
             math::ldexp(a, (scramble(i) % 64) as i32 - 32),
         )
     });
+}
+
+/// Each half is read from a pixel, and floats of all sizes become others.
+fn channels_of_pixels_are_halves(env: &Env) {
+    const RANGE: [usize; 2] = [256, 256];
+    let value = |i: usize| {
+        let bits = scramble(i);
+        // A few of any size, and such about the least and the largest half.
+        let least = if i % 2 == 0 { 0x3300_0000 } else { 0x3800_0000 };
+        f32::from_bits(if i % 8 == 0 { bits } else { least + (bits & 0x8FFF_FFFF) })
+    };
+    let from = UnsampledImage::from_vec(R16Float, (0..=u16::MAX).collect::<Vec<u16>>(), RANGE).expect("an image");
+    let to = UnsampledImage::uninit(R16Float, RANGE).expect("an image");
+    let floats = Buffer::from_vec_nd(vec![0.0_f32; 1 << 16], RANGE).expect("a buffer");
+    env.finish(env.queue().submit(|cg| {
+        let (from, to) = (cg.access_image::<Float4, _, _, _>(&from, Read), cg.access_image(&to, Write.no_init()));
+        let floats = cg.access(&floats, Write);
+        cg.parallel_for(RANGE, move |item: Item<2>| {
+            floats.set(item, from.get(item).x());
+            to.set(item, Float4::splat(value(item.linear_id())));
+        })
+    }));
+    let expected: Vec<f32> = (0..=u16::MAX).map(|bits| f16::from_bits(bits).to_f32()).collect();
+    env.agree(&floats.to_vec().expect("the floats"), &expected, Tolerance::Exact);
+    let found: Vec<f16> = to.to_vec::<u16>().expect("the pixels").into_iter().map(f16::from_bits).collect();
+    let expected: Vec<f16> = (0..1 << 16).map(|i| f16::from_f32(value(i))).collect();
+    env.agree(&found, &expected, Tolerance::Exact);
 }

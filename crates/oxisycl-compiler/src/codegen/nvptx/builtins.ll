@@ -243,3 +243,17 @@ define float @oxisycl.native_divide(float %x, float %y) {
   %result = call float @llvm.nvvm.div.approx.f(float %x, float %y)
   ret float %result
 }
+
+define float @oxisycl.float_of_half(i32 %bits) {
+  %lowest = trunc i32 %bits to i16
+  %half = bitcast i16 %lowest to half
+  %result = fpext half %half to float
+  ret float %result
+}
+
+define i32 @oxisycl.half_of_float(float %x) {
+  %half = fptrunc float %x to half
+  %bits = bitcast half %half to i16
+  %result = zext i16 %bits to i32
+  ret i32 %result
+}
