@@ -201,21 +201,29 @@ mod of_half {
         }
     }
 
+    /// A number that was rounded towards zero, with a last bit that says if it was. So the second rounding finds no tie where none is.
+    #[inline(always)]
+    fn marked(single: f32, is_inexact: bool) -> f32 {
+        f32::from_bits(single.to_bits() | u32::from(is_inexact))
+    }
+
     impl Cast for f16 {
         #[inline(always)]
         fn cast<U: Cast>(self, rounding: Rounding) -> U {
             U::from_single(f32::from(self), rounding)
         }
 
-        // Integers that a double does not have are far beyond the largest half.
+        // By way of `f32`, since a device need not have `f64`.
         #[inline(always)]
         fn from_signed(x: i64, rounding: Rounding) -> Self {
-            Self::from_double(x as f64, rounding)
+            let single = f32::from_signed(x, Rounding::TowardZero);
+            Self::from_single(marked(single, single as i64 != x), rounding)
         }
 
         #[inline(always)]
         fn from_unsigned(x: u64, rounding: Rounding) -> Self {
-            Self::from_double(x as f64, rounding)
+            let single = f32::from_unsigned(x, Rounding::TowardZero);
+            Self::from_single(marked(single, single as u64 != x), rounding)
         }
 
         #[inline(always)]
@@ -226,10 +234,9 @@ mod of_half {
 
         #[inline(always)]
         fn from_double(x: f64, rounding: Rounding) -> Self {
-            // Rounded towards zero, with a last bit that says that it was: so the second rounding finds no tie where none is.
             let single = f32::from_double(x, Rounding::TowardZero);
             let is_inexact = !x.is_nan() && f64::from(single) != x;
-            Self::from_single(f32::from_bits(single.to_bits() | u32::from(is_inexact)), rounding)
+            Self::from_single(marked(single, is_inexact), rounding)
         }
     }
 }

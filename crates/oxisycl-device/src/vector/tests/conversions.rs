@@ -131,6 +131,16 @@ fn halves_are_rounded_once() {
     assert_eq!(f64::from(with(-1.0e-30, Rounding::TowardNegative)), -below_one(24));
     assert!(with(f64::NAN, Rounding::ToEven).is_nan());
     assert_eq!(Int2::splat(2049).convert_with::<f16>(Rounding::TowardPositive)[0].to_f32(), 2050.0);
+    // Integers that `f64` has, by way of which numbers come out as well.
+    let near_ends = [2048, 65504, 65520, 65536, 1 << 24, 1 << 31, 1 << 40];
+    for n in (0..4200).chain(near_ends.into_iter().flat_map(|n: i64| n - 40..n + 40)) {
+        for (x, rounding) in [n, -n].into_iter().flat_map(|x| ALL.map(|rounding| (x, rounding))) {
+            let (found, expected) = (Long2::splat(x).convert_with::<f16>(rounding)[0], with(x as f64, rounding));
+            assert_eq!(found.to_f32(), expected, "{x} {rounding:?}");
+            let unsigned = Ulong2::splat(n as u64).convert_with::<f16>(rounding)[0];
+            assert_eq!(unsigned.to_f32(), with(n as f64, rounding), "{n} {rounding:?}");
+        }
+    }
     for bits in 0..=u16::MAX {
         let x = f16::from_bits(bits);
         let v = Half2::splat(x);
