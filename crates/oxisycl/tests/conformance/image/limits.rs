@@ -11,6 +11,7 @@ use crate::support::{code, counted};
 
 tests![
     limits_are_at_least_what_the_specification_demands,
+    pixels_beyond_four_gigabytes_are_read_and_written,
     ; once:
     limits_follow_from_memory_and_positions,
     an_image_larger_than_the_devices_allocations_is_refused,
@@ -33,6 +34,49 @@ fn limits_are_at_least_what_the_specification_demands(env: &Env) {
     });
     submitted.unwrap();
     assert!(image.to_vec::<u8>().unwrap().iter().enumerate().all(|(i, &x)| usize::from(x) == i % 251));
+}
+
+/// The bytes of memory that programs can have; `None` if the system does not tell.
+fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(1024 * line.split_whitespace().next()?.parse::<u64>().ok()?)
+}
+
+/// Positions whose numbers of bytes and of pixels need more than 32 bits.
+fn pixels_beyond_four_gigabytes_are_read_and_written(env: &Env) {
+    const N: usize = (1 << 16) + 1;
+    const LAST: i32 = 1 << 16;
+    // The last one and the first one have the same place but for the bits above 32, and the middle one needs the 32nd.
+    const PLACES: [[i32; 2]; 5] = [[1, LAST - 1], [0, 0], [LAST / 2, 0], [LAST, 0], [LAST, LAST]];
+    let (info, n_bytes) = (env.device().info(), (N * N) as u64);
+    if env.device().has(Aspect::Emulated) {
+        env.skip("a simulated device writes to all of its memory, which takes long");
+    }
+    if info.max_mem_alloc_size < n_bytes || info.global_mem_size < 2 * n_bytes {
+        env.skip(format!("the device has too little memory for an image of {n_bytes} bytes"));
+    }
+    // A device's memory may be that of the host.
+    if !env.device().is_gpu() && free_memory().is_none_or(|free| free < 2 * n_bytes) {
+        env.skip(format!("the host has too little memory for an image of {n_bytes} bytes, or does not tell"));
+    }
+    let image = UnsampledImage::uninit(R8Uint, [N, N]).unwrap();
+    let seen = Buffer::from_vec(vec![[0u32; 2]; PLACES.len()]).unwrap();
+    let queue = env.queue();
+    let written = queue.single_task_with(image.with(Write.no_init()), |task, image| {
+        for (i, place) in PLACES.into_iter().enumerate() {
+            image.set_at(task, place, Uint4::splat(i as u32 + 1));
+        }
+    });
+    written.unwrap();
+    let near = image.sampled(ImageSampler::NEAREST);
+    let arguments = (image.read::<Uint4>(), near.read::<Uint4>(), seen.write());
+    let read = queue.parallel_for_with(PLACES.len(), arguments, |item, (image, near, seen)| {
+        let place = PLACES[item.index()];
+        seen.set(item, [image.read(item, place)[0], near.sample(item, place.map(|at| at as f32 + 0.5))[0]]);
+    });
+    read.unwrap();
+    assert_eq!(seen.to_vec().unwrap(), [1, 2, 3, 4, 5].map(|level| [level; 2]));
 }
 
 fn simulated(config: SimulatedConfig) -> Queue {

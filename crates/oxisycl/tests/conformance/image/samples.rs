@@ -1,11 +1,13 @@
 //! Samplers in kernels. What they give is compared with the host, where `oxisycl-device` has a model of them.
 
+use std::fmt::Debug;
+
 use oxisycl::images::{
-    AddressingMode, CoordinateMode, FilteringMode, ImageFormat, ImageSampler, PixelFormat, R32Float, Rgba8Srgb,
-    Rgba8Unorm, Rgba16Float,
+    AddressingMode, ChannelType, CoordinateMode, FilteringMode, ImageFormat, ImageSampler, PixelData, PixelFormat,
+    R8Unorm, R32Float, Rgba8Srgb, Rgba8Unorm, Rgba16Float,
 };
 use oxisycl::prelude::*;
-use oxisycl::vector::{Float4, Uint4};
+use oxisycl::vector::{Float4, Int4, Uint4};
 
 use super::bytes_of;
 use crate::harness::{Env, tests};
@@ -14,28 +16,43 @@ use crate::support::Random;
 tests![
     every_sampler_gives_what_it_gives_on_the_host,
     volumes_and_lines_are_sampled_as_on_the_host,
+    images_of_every_format_are_sampled_as_on_the_host,
+    the_far_end_of_the_widest_image_is_sampled,
     integers_are_sampled_without_a_mixture,
     coordinates_that_are_no_numbers_or_infinite_are_harmless,
     one_coordinate_that_is_no_number_is_that_of_the_host,
     a_constant_sampler_takes_the_place_of_the_images,
 ];
 
-/// Samples at random coordinates around the image; those of nearest pixels must have the same bits as on the host.
+/// A coordinate around an image of that extent. The extent is a power of two, so that the coordinate is exact, and so is its product.
+fn place(random: &mut Random, sampler: ImageSampler, extent: usize) -> f32 {
+    // Each second one is a multiple of an eighth of a pixel: edges and centres of pixels are among them.
+    let steps = if random.below(2) == 0 { 8 } else { 4096 };
+    let place = random.below(5 * steps * extent) as f32 / steps as f32 - 2.0 * extent as f32;
+    if sampler.coordinates == CoordinateMode::Normalized { place / extent as f32 } else { place }
+}
+
+/// Whether a device may give `seen` where the host gives `expected`. Nearest pixels are the same, and mixtures but for their rounding.
+fn is_as_on_the_host(format: ImageFormat, filtering: FilteringMode, seen: Float4, expected: Float4) -> bool {
+    let range = match format.channel_type() {
+        // Those of `bytes_of`.
+        ChannelType::Float16 | ChannelType::Float32 => 4.0,
+        ChannelType::SnormInt8 | ChannelType::SnormInt16 => 2.0,
+        _ => 1.0,
+    };
+    let tolerance = if filtering == FilteringMode::Linear { 1e-5 * range } else { 0.0 };
+    (0..4).all(|i| (seen[i] - expected[i]).abs() <= tolerance)
+}
+
+/// Samples of an image at random coordinates around it.
 fn check<const D: usize, F: PixelFormat>(queue: &Queue, format: F, range: [usize; D]) {
     let n_samples = 64;
     let mut random = Random::new(3);
     let bytes = bytes_of(&mut random, format.format(), range.iter().product());
     let image = UnsampledImage::from_vec(format, bytes, range).unwrap();
     for &sampler in ImageSampler::ALL {
-        let coordinates: Vec<[f32; D]> = (0..n_samples)
-            .map(|_| {
-                range.map(|n| {
-                    // Multiples of an eighth of a pixel, which are exact, as extents are powers of two.
-                    let place = random.below(40 * n) as f32 / 8.0 - 2.0 * n as f32;
-                    if sampler.coordinates == CoordinateMode::Normalized { place / n as f32 } else { place }
-                })
-            })
-            .collect();
+        let coordinates: Vec<[f32; D]> =
+            (0..n_samples).map(|_| range.map(|n| place(&mut random, sampler, n))).collect();
         let (sampled, places) = (image.sampled(sampler), Buffer::from_slice(&coordinates).unwrap());
         let seen = Buffer::from_vec(vec![Float4::splat(9.0); n_samples]).unwrap();
         let submitted = queue.submit(|cg| {
@@ -47,11 +64,10 @@ fn check<const D: usize, F: PixelFormat>(queue: &Queue, format: F, range: [usize
         let (seen, host) = (seen.to_vec().unwrap(), sampled.host_access::<Float4>().unwrap());
         for (place, seen) in coordinates.into_iter().zip(seen) {
             let expected = host.sample(place);
-            let is_right = (0..4).all(|i| match sampler.filtering {
-                FilteringMode::Nearest => seen[i] == expected[i],
-                FilteringMode::Linear => (seen[i] - expected[i]).abs() <= 4e-5,
-            });
-            assert!(is_right, "{sampler:?} at {place:?}: {seen}, not {expected}");
+            assert!(
+                is_as_on_the_host(format.format(), sampler.filtering, seen, expected),
+                "{sampler:?} at {place:?}: {seen}, not {expected}"
+            );
         }
     }
 }
@@ -69,6 +85,98 @@ fn volumes_and_lines_are_sampled_as_on_the_host(env: &Env) {
     check(&queue, R32Float, [16]);
     check(&queue, R32Float, [1]);
     check(&queue, R32Float, [2, 4, 8]);
+}
+
+/// Samples of an image of any format by all samplers, which one launch makes: a row of it is of one sampler. `is_right` gets the sampler, and what
+/// a kernel and the host see.
+fn check_all_samplers<V: PixelData + Default + Debug, const D: usize>(
+    queue: &Queue,
+    image: &SampledImage<D>,
+    places: &[Vec<[f32; D]>],
+    is_right: impl Fn(ImageSampler, V, V) -> bool,
+) {
+    let launch = [ImageSampler::ALL.len(), places[0].len()];
+    let coordinates = Buffer::from_vec_nd(places.concat(), launch).unwrap();
+    let seen = Buffer::from_vec_nd(vec![V::default(); coordinates.size()], launch).unwrap();
+    let arguments = (image.read::<V>(), coordinates.read(), seen.write());
+    let event = queue.parallel_for_with(launch, arguments, |item: Item<2>, (image, coordinates, seen)| {
+        let sampler = ImageSampler::ALL[item.get(0)];
+        seen.set(item, image.sample_with(item, sampler, coordinates.get(item)));
+    });
+    event.unwrap();
+    let (seen, host) = (seen.to_vec().unwrap(), image.host_access::<V>().unwrap());
+    for ((&sampler, places), seen) in ImageSampler::ALL.iter().zip(places).zip(seen.chunks(launch[1])) {
+        for (&place, &seen) in places.iter().zip(seen) {
+            let expected = host.sample_with(sampler, place);
+            assert!(
+                is_right(sampler, seen, expected),
+                "{image:?} by {sampler:?} at {place:?}: {seen:?}, not {expected:?}"
+            );
+        }
+    }
+}
+
+/// Samples of a new image of that format.
+fn check_format<V: PixelData + Default + Debug, const D: usize>(
+    queue: &Queue,
+    format: ImageFormat,
+    range: [usize; D],
+    is_right: impl Fn(ImageSampler, V, V) -> bool,
+) {
+    let mut random = Random::new(4);
+    let bytes = bytes_of(&mut random, format, range.iter().product());
+    let image = SampledImage::from_vec(format, ImageSampler::NEAREST, bytes, range).unwrap();
+    let mut eight = |&sampler| (0..8).map(|_| range.map(|n| place(&mut random, sampler, n))).collect();
+    let places: Vec<Vec<[f32; D]>> = ImageSampler::ALL.iter().map(&mut eight).collect();
+    check_all_samplers(queue, &image, &places, is_right);
+}
+
+fn images_of_every_format_are_sampled_as_on_the_host(env: &Env) {
+    fn integers<V: PixelData + PartialEq + Default + Debug>(queue: &Queue, format: ImageFormat) {
+        let is_right = |_: ImageSampler, seen: V, expected: V| seen == expected;
+        check_format::<V, _>(queue, format, [4, 8], is_right);
+        check_format::<V, _>(queue, format, [2, 4, 2], is_right);
+    }
+    let queue = env.queue();
+    for format in ImageFormat::all() {
+        match format.channel_type() {
+            t if t.is_signed() => integers::<Int4>(&queue, format),
+            t if t.is_unsigned() => integers::<Uint4>(&queue, format),
+            _ => {
+                let is_right = |sampler: ImageSampler, seen, expected| {
+                    is_as_on_the_host(format, sampler.filtering, seen, expected)
+                };
+                check_format::<Float4, _>(&queue, format, [8], is_right);
+                check_format::<Float4, _>(&queue, format, [4, 8], is_right);
+                check_format::<Float4, _>(&queue, format, [2, 4, 2], is_right);
+            }
+        }
+    }
+}
+
+fn the_far_end_of_the_widest_image_is_sampled(env: &Env) {
+    const N: usize = (1 << 23) - 1;
+    let (format, n) = (R8Unorm.format(), N as f32);
+    let image =
+        SampledImage::from_vec(format, ImageSampler::LINEAR, (0..N).map(|i| (i % 251) as u8).collect(), N).unwrap();
+    // Whole and half pixels are the most that floats tell apart there.
+    let pixels = [n - 0.5, n - 1.0, n - 1.5, n, n + 0.5, -0.5, 0.5, 2.0 * n];
+    let parts = [1.0f32.next_down(), 1.0, 1.0f32.next_up(), 1.0 - 1e-6, 0.5, -1e-7, 2.0, -1.0];
+    let places_of = |sampler: &ImageSampler| {
+        let is_normalized = sampler.coordinates == CoordinateMode::Normalized;
+        (if is_normalized { parts } else { pixels }).map(|place| [place]).to_vec()
+    };
+    let places: Vec<_> = ImageSampler::ALL.iter().map(places_of).collect();
+    check_all_samplers::<Float4, 1>(&env.queue(), &image, &places, |sampler, seen, expected| {
+        is_as_on_the_host(format, sampler.filtering, seen, expected)
+    });
+    // The host's last pixels are the right ones.
+    let host = image.host_access::<Float4>().unwrap();
+    let level = |i: usize| (i % 251) as f32 / 255.0;
+    assert_eq!(host.sample(n - 0.5)[0], level(N - 1));
+    assert!((host.sample(n - 1.0)[0] - 0.5 * (level(N - 2) + level(N - 1))).abs() < 1e-6);
+    assert_eq!(host.sample_with(ImageSampler::NEAREST, n - 1.0)[0], level(N - 1));
+    assert_eq!(host.sample_with(ImageSampler::NEAREST.normalized(), 1.0f32.next_down())[0], level(N - 1));
 }
 
 fn integers_are_sampled_without_a_mixture(env: &Env) {
