@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 
 use oxisycl_types::{Id, ImageFormat, Range};
 
+use super::accessor::image_accessor;
 use super::index::Index;
 use super::{PixelData, PixelFormat, PixelIndex, Pixels};
 use crate::bounds::next_row;
@@ -23,31 +24,7 @@ pub struct ChunkedImageAccessor<'cg, V, const D: usize, M, F = ImageFormat> {
     types: PhantomData<fn() -> (V, M)>,
 }
 
-impl<V, const D: usize, M, F: Copy> Clone for ChunkedImageAccessor<'_, V, D, M, F> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<V, const D: usize, M, F: Copy> Copy for ChunkedImageAccessor<'_, V, D, M, F> {}
-
-// SAFETY: an accessor gives access only against a token, which proves that the calling work-item is ordered with all other use of the
-// memory. Within the kernel, work-items use disjoint blocks.
-unsafe impl<V, const D: usize, M, F: Send> Send for ChunkedImageAccessor<'_, V, D, M, F> {}
-// SAFETY: as above.
-unsafe impl<V, const D: usize, M, F: Sync> Sync for ChunkedImageAccessor<'_, V, D, M, F> {}
-
-impl<V, const D: usize, M, F> ChunkedImageAccessor<'_, V, D, M, F> {
-    /// An accessor with the lifetime of a call of a kernel, or without one.
-    ///
-    /// # Safety
-    /// Only launches of the accessor's command group use it.
-    #[inline(always)]
-    pub(crate) unsafe fn with_brand<'k>(self) -> ChunkedImageAccessor<'k, V, D, M, F> {
-        let Self { pixels, block, .. } = self;
-        ChunkedImageAccessor { pixels, block, brand: PhantomData, types: PhantomData }
-    }
-}
+image_accessor!(ChunkedImageAccessor [M] block);
 
 impl<V: PixelData, const D: usize, M: Stores, F: PixelFormat> ChunkedImageAccessor<'_, V, D, M, F> {
     /// # Safety
@@ -57,18 +34,6 @@ impl<V: PixelData, const D: usize, M: Stores, F: PixelFormat> ChunkedImageAccess
     #[inline]
     pub unsafe fn from_pixels(pixels: Pixels<D, F>, block: Range<D>) -> Self {
         Self { pixels, block: block.0, brand: PhantomData, types: PhantomData }
-    }
-
-    /// The extent of the image.
-    #[inline(always)]
-    pub fn range(self) -> Range<D> {
-        Range(self.pixels.extent())
-    }
-
-    /// The format of the image.
-    #[inline(always)]
-    pub fn format(self) -> ImageFormat {
-        self.pixels.format()
     }
 
     /// The extent of one block.

@@ -8,6 +8,7 @@
 //!   before the image. Where the image repeats, it counts as 0, as an infinite one does.
 //! - A format is an [`ImageFormat`], or a type such as [`Rgba8Unorm`]. The latter is what fast kernels use.
 
+mod accessor;
 mod channel;
 mod chunks;
 mod format;

@@ -38,6 +38,12 @@ impl<const D: usize, F: PixelFormat> Pixels<D, F> {
         self.format.format()
     }
 
+    /// What makes two of them the same.
+    #[inline]
+    pub(super) fn identity(&self) -> (*mut u8, [i32; D], ImageFormat) {
+        (self.first, self.extent, self.format())
+    }
+
     /// Where a pixel is; `None` outside of the image.
     #[inline(always)]
     fn address(&self, index: [usize; D]) -> Option<*mut u8> {

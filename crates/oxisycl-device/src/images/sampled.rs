@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 
 use oxisycl_types::{ImageFormat, ImageSampler, Range};
 
+use super::accessor::image_accessor;
 use super::index::Coordinates;
 use super::{PixelData, PixelFormat, Pixels, SampleCoordinates};
 use crate::Inside;
@@ -20,31 +21,7 @@ pub struct SampledImageAccessor<'cg, V, const D: usize, F = ImageFormat> {
     types: PhantomData<fn() -> V>,
 }
 
-impl<V, const D: usize, F: Copy> Clone for SampledImageAccessor<'_, V, D, F> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<V, const D: usize, F: Copy> Copy for SampledImageAccessor<'_, V, D, F> {}
-
-// SAFETY: an accessor gives access only against a token, which proves that the calling work-item is ordered with all other use of the
-// memory. Within the kernel, nothing writes it.
-unsafe impl<V, const D: usize, F: Send> Send for SampledImageAccessor<'_, V, D, F> {}
-// SAFETY: as above.
-unsafe impl<V, const D: usize, F: Sync> Sync for SampledImageAccessor<'_, V, D, F> {}
-
-impl<V, const D: usize, F> SampledImageAccessor<'_, V, D, F> {
-    /// An accessor with the lifetime of a call of a kernel, or without one.
-    ///
-    /// # Safety
-    /// Only launches of the accessor's command group use it.
-    #[inline(always)]
-    pub(crate) unsafe fn with_brand<'k>(self) -> SampledImageAccessor<'k, V, D, F> {
-        let Self { pixels, sampler, .. } = self;
-        SampledImageAccessor { pixels, sampler, brand: PhantomData, types: PhantomData }
-    }
-}
+image_accessor!(SampledImageAccessor [] sampler);
 
 impl<V: PixelData, const D: usize, F: PixelFormat> SampledImageAccessor<'_, V, D, F> {
     /// # Safety
@@ -54,18 +31,6 @@ impl<V: PixelData, const D: usize, F: PixelFormat> SampledImageAccessor<'_, V, D
     #[inline]
     pub unsafe fn from_pixels(pixels: Pixels<D, F>, sampler: ImageSampler) -> Self {
         Self { pixels, sampler, brand: PhantomData, types: PhantomData }
-    }
-
-    /// The extent of the image.
-    #[inline(always)]
-    pub fn range(self) -> Range<D> {
-        Range(self.pixels.extent())
-    }
-
-    /// The format of the image.
-    #[inline(always)]
-    pub fn format(self) -> ImageFormat {
-        self.pixels.format()
     }
 
     /// The image's sampler.

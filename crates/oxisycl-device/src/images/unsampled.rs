@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 
 use oxisycl_types::{AccessMode, ImageFormat, Range};
 
+use super::accessor::image_accessor;
 use super::index::Index;
 use super::{PixelData, PixelFormat, PixelIndex, Pixels};
 use crate::item::Brand;
@@ -20,30 +21,7 @@ pub struct UnsampledImageAccessor<'cg, V, const D: usize, M, F = ImageFormat> {
     types: PhantomData<fn() -> (V, M)>,
 }
 
-impl<V, const D: usize, M, F: Copy> Clone for UnsampledImageAccessor<'_, V, D, M, F> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<V, const D: usize, M, F: Copy> Copy for UnsampledImageAccessor<'_, V, D, M, F> {}
-
-// SAFETY: an accessor gives access only against a token, which proves that the calling work-item is ordered with all other use of the
-// memory. Within the kernel, work-items write disjoint pixels, or only read.
-unsafe impl<V, const D: usize, M, F: Send> Send for UnsampledImageAccessor<'_, V, D, M, F> {}
-// SAFETY: as above.
-unsafe impl<V, const D: usize, M, F: Sync> Sync for UnsampledImageAccessor<'_, V, D, M, F> {}
-
-impl<V, const D: usize, M, F> UnsampledImageAccessor<'_, V, D, M, F> {
-    /// An accessor with the lifetime of a call of a kernel, or without one.
-    ///
-    /// # Safety
-    /// Only launches of the accessor's command group use it.
-    #[inline(always)]
-    pub(crate) unsafe fn with_brand<'k>(self) -> UnsampledImageAccessor<'k, V, D, M, F> {
-        UnsampledImageAccessor { pixels: self.pixels, brand: PhantomData, types: PhantomData }
-    }
-}
+image_accessor!(UnsampledImageAccessor[M]);
 
 impl<'cg, V: PixelData, const D: usize, M: Mode, F: PixelFormat> UnsampledImageAccessor<'cg, V, D, M, F> {
     /// # Safety
@@ -53,18 +31,6 @@ impl<'cg, V: PixelData, const D: usize, M: Mode, F: PixelFormat> UnsampledImageA
     #[inline]
     pub unsafe fn from_pixels(pixels: Pixels<D, F>) -> Self {
         Self { pixels, brand: PhantomData, types: PhantomData }
-    }
-
-    /// The extent of the image.
-    #[inline(always)]
-    pub fn range(self) -> Range<D> {
-        Range(self.pixels.extent())
-    }
-
-    /// The format of the image.
-    #[inline(always)]
-    pub fn format(self) -> ImageFormat {
-        self.pixels.format()
     }
 
     /// The work-item's own pixel.

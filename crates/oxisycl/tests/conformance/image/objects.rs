@@ -1,5 +1,7 @@
 //! Images as buffers: memory, data state, dependencies, and what is refused before anything is enqueued.
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
+
 use oxisycl::images::{ImageFormat, R8Unorm, R32Float, Rgba8Uint, Rgba8Unorm, Rgba32Float};
 use oxisycl::prelude::*;
 use oxisycl::vector::{Float4, Int4, Uint4};
@@ -17,6 +19,7 @@ tests![
     what_a_failed_kernel_was_to_write_is_lost_until_it_is_overwritten,
     every_device_has_images,
     a_sampled_image_tells_what_the_unsampled_one_tells,
+    accessors_of_one_image_are_equal_on_the_host_and_in_kernels,
     ; once:
     an_image_takes_over_a_vector_and_gives_it_back,
     pixels_on_the_host_are_aligned_to_their_format,
@@ -280,4 +283,48 @@ fn a_sampled_image_gives_its_pixels_back() {
     let pitch = oxisycl::ImagePitch::rows(4);
     let smooth = SampledImage::from_slice_pitched(R8Unorm, ImageSampler::NEAREST, &padded, [2, 3], pitch).unwrap();
     assert_eq!(smooth.to_vec::<u8>().unwrap(), [1, 2, 3, 4, 5, 6]);
+}
+
+fn accessors_of_one_image_are_equal_on_the_host_and_in_kernels(env: &Env) {
+    let (image, other) = (levels_of(4), levels_of(4));
+    let (smooth, rough) = (image.sampled(ImageSampler::LINEAR), image.sampled(ImageSampler::NEAREST));
+    let told = Buffer::<u8, 1>::uninit(6).unwrap();
+    let kernel = env.queue().submit(|cg| {
+        let [whole, again, foreign] =
+            [&image, &image, &other].map(|image| cg.access_image::<Float4, _, _, _>(image, Read));
+        let [first, second, sharp] = [&smooth, &smooth, &rough].map(|image| cg.access_sampled::<Float4, _, _>(image));
+        let told = cg.access(&told, Write);
+        let pairs = [(whole, again), (whole, foreign), (foreign, foreign)];
+        let sampled = [(first, second), (first, sharp), (sharp, sharp)];
+        assert_eq!(pairs.map(|(left, right)| left == right), [true, false, true]);
+        assert_eq!(pairs.map(|(left, right)| hash(left) == hash(right)), [true, false, true]);
+        assert_eq!(sampled.map(|(left, right)| left == right), [true, false, true]);
+        assert_eq!(sampled.map(|(left, right)| hash(left) == hash(right)), [true, false, true]);
+        cg.parallel_for(6, move |item| {
+            let is_same = match item.index() {
+                i @ 0..3 => pairs[i].0 == pairs[i].1,
+                i => sampled[i - 3].0 == sampled[i - 3].1,
+            };
+            told.set(item, u8::from(is_same));
+        })
+    });
+    kernel.unwrap();
+    assert_eq!(told.to_vec().unwrap(), [1, 0, 1, 1, 0, 1]);
+    // Blocks of one size, and others.
+    let kernel = env.queue().submit(|cg| {
+        let blocks =
+            [(&image, 2), (&other, 2)].map(|(image, n)| cg.access_image_chunks::<Float4, _, _, _>(image, Write, n));
+        let copy = blocks[0];
+        assert!(copy == blocks[0] && hash(copy) == hash(blocks[0]) && copy != blocks[1]);
+        cg.single_task(|_| {})
+    });
+    kernel.unwrap();
+}
+
+fn hash(accessor: impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(accessor)
+}
+
+fn levels_of(n: usize) -> UnsampledImage<1, R32Float> {
+    UnsampledImage::from_vec(R32Float, vec![1.0f32; n], n).unwrap()
 }
