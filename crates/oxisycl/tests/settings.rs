@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use oxisycl::BackendKind;
 use oxisycl::group::Fixed1;
+use oxisycl::images::R8Unorm;
 use oxisycl::observe;
 use oxisycl::operator::Sum;
 use oxisycl::prelude::*;
 use oxisycl::selector::cpu_selector;
+use oxisycl::vector::Float4;
 
 use child_process::{Ended, role, run};
 use json::Json;
@@ -401,6 +403,15 @@ fn trace_by_call() {
     Queue::default().unwrap().launch_call(4, doubled(numbers.update())).unwrap().wait().unwrap();
     observe::stop_trace().unwrap();
     println!("function={}", path.display());
+    let path = folder().join("image.json");
+    observe::start_trace(&path).unwrap();
+    let (queue, levels) = (Queue::default().unwrap(), UnsampledImage::uninit(R8Unorm, [4, 6]).unwrap());
+    queue.fill_image(&levels, Float4::splat(1.0)).unwrap();
+    queue.parallel_for_with([4, 6], levels.update(), |item, levels| levels.update(item, |x: Float4| 0.2 * x)).unwrap();
+    let bytes = queue.copy_image_to_host(&levels, vec![0u8; 24]).unwrap().wait().unwrap();
+    observe::stop_trace().unwrap();
+    println!("image={}", path.display());
+    assert_eq!(bytes, [51; 24]);
 }
 
 #[kernel]
@@ -414,6 +425,10 @@ fn a_trace_can_be_taken_of_a_part_of_the_program() {
     assert_traced(&ended, &std::fs::read_to_string(ended.value("path")).unwrap());
     let spans = spans(&std::fs::read_to_string(ended.value("function")).unwrap());
     assert!(spans.iter().any(|(name, category)| name.ends_with("doubled") && category == "kernel"), "{spans:?}");
+    let text = std::fs::read_to_string(ended.value("image")).unwrap();
+    let spans = self::spans(&text);
+    assert!(spans.iter().map(|(_, category)| &category[..]).eq(["fill", "kernel", "copy"]), "{spans:?}");
+    assert!(text.contains("UnsampledImageAccessor"), "{text}");
 }
 
 #[test]

@@ -131,7 +131,8 @@ impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
     /// An image that takes over the vector's memory. It has the bytes of all pixels, rows first: one `P` may be a channel, a pixel or more.
     /// [`into_vec`](Self::into_vec) gives it back. Memory that is not aligned to 16 bytes is copied.
     ///
-    /// Errors: `Invalid` if an extent is zero or above 2^30, or if the vector has another number of bytes than the pixels.
+    /// Errors: `Invalid` if an extent is zero or above 2^30, or if the vector has another number of bytes than the pixels. An error drops the
+    /// vector, as [`Buffer::from_vec`] does.
     ///
     /// ```
     /// use oxisycl::images::Rgba8Unorm;

@@ -15,7 +15,8 @@ use crate::{Device, Error, ReadWrite, Result};
 /// The most that images can be on a device. Fields without a comment have the specification's names, and are in pixels. All are 0 on a device that
 /// lacks the aspect [`image`](Aspect::Image).
 ///
-/// An image of large extents also has to fit in [`max_mem_alloc_size`](crate::DeviceInfo::max_mem_alloc_size) as a whole.
+/// An image of large extents also has to fit in [`max_mem_alloc_size`](crate::DeviceInfo::max_mem_alloc_size) as a whole. One that is sampled has
+/// extents below 2^23, whatever these limits are: coordinates are floats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields are the specification's descriptors of the same name, section 4.6.4.2")]
