@@ -1,7 +1,7 @@
 //! A scene that is given by distances. A work-item follows the rays of its pixel by steps of the distance to what is nearest. The ground reads a
 //! picture of tiles. A ray that leaves the scene reads a panorama of the sky. Both are sampled images that repeat.
 //!
-//! `cargo run --release --example 21_ray_march --features image -- scene.png`
+//! `cargo run --release --example 21_ray_march --features image -- scene.png [HEIGHT]`
 
 #![forbid(unsafe_code)]
 
@@ -157,7 +157,9 @@ fn render(queue: &Queue, tiles: &Texture, sky: &Texture, picture: &UnsampledImag
     let Range(size) = picture.range();
     let arguments = (tiles.read(), sky.read(), picture.with(Write.no_init()));
     queue.parallel_for_with(size, arguments, move |item: Item<2>, (tiles, sky, picture)| {
-        let pictures = Pictures { tiles: |at| tiles.sample(item, at), sky: |at| sky.sample(item, at) };
+        // The constant instead of the images' own sampler leaves the kernel no choices.
+        let pictures =
+            Pictures { tiles: |at| tiles.sample_with(item, SAMPLER, at), sky: |at| sky.sample_with(item, SAMPLER, at) };
         picture.set(item, pictures.pixel(item.id().into(), size));
     })?;
     Ok(())
@@ -199,8 +201,14 @@ fn sky_colour([y, x]: [f32; 2]) -> [f32; 3] {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args_os().nth(1);
-    let size = if path.is_some() { [360, 640] } else { [45, 80] };
+    let mut arguments = std::env::args_os().skip(1);
+    let (path, height) = (arguments.next(), arguments.next());
+    let height: usize = match &height {
+        Some(height) => height.to_string_lossy().parse().map_err(|error| format!("the height {height:?}: {error}"))?,
+        None if path.is_some() => 360,
+        None => 45,
+    };
+    let size = [height, height * 16 / 9];
     let (tiles, sky) = (painted([256, 256], tile_colour)?, painted([512, 1024], sky_colour)?);
     let picture = UnsampledImage::uninit(Rgba8Srgb, size)?;
 
@@ -212,7 +220,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     {
         let (tiles, sky, mut expected) = (tiles.host_access()?, sky.host_access()?, expected.host_access(ReadWrite)?);
         let pictures = Pictures { tiles: |at| tiles.sample(at), sky: |at| sky.sample(at) };
-        for (y, x) in (0..size[0]).step_by(size[0] / 15).flat_map(|y| (0..size[1]).step_by(7).map(move |x| (y, x))) {
+        for (y, x) in
+            (0..size[0]).step_by(size[0].div_ceil(15)).flat_map(|y| (0..size[1]).step_by(7).map(move |x| (y, x)))
+        {
             expected.write([y, x], pictures.pixel([y, x], size));
             looked_at.push(y * size[1] + x);
         }

@@ -4,6 +4,7 @@
 //! `cargo run --release --example 22_optical_flow --features image -- [FIRST.png SECOND.png] FLOW.png`
 //!
 //! Without frames it makes two up, whose flow is known. The picture has the direction as a hue, and what stands still is white.
+//! Where something leaves the frame, at its edges, the flow is wrong.
 
 #![forbid(unsafe_code)]
 

@@ -85,3 +85,89 @@ fn a_wrong_selector_is_an_error_that_shows_the_grammar() {
     assert!(stderr.starts_with("error: OXISYCL_DEVICE_SELECTOR: expected"), "{stderr}");
     assert!(stderr.contains("\"nonsense\"") && stderr.contains("backend:device"), "{stderr}");
 }
+
+/// An empty folder of one test.
+#[cfg(feature = "image")]
+fn folder(test: &str) -> std::path::PathBuf {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("examples").join(test);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("a folder for the test");
+    path
+}
+
+/// Runs an example with arguments in a folder.
+#[cfg(feature = "image")]
+fn run_in(folder: &std::path::Path, name: &str, arguments: &[&str]) -> Output {
+    let mut command = example::command(&example::built(name));
+    command.current_dir(folder).args(arguments).output().expect("the example starts")
+}
+
+/// A frame with waves, whose contents are that far to the right.
+#[cfg(feature = "image")]
+fn frame(shift: f32) -> image::GrayImage {
+    image::GrayImage::from_fn(48, 40, |x, y| {
+        let (x, y) = (x as f32 - shift, y as f32);
+        let level = (0.35 * x).sin() + (0.4 * y + 0.1 * x).cos() + (0.21 * x - 0.3 * y).sin();
+        image::Luma([(127.0 + 40.0 * level) as u8])
+    })
+}
+
+#[test]
+#[cfg(feature = "image")]
+fn a_scene_and_a_flow_become_pictures() {
+    let folder = folder("pictures");
+    let output = run_in(&folder, "21_ray_march", &["scene.png", "36"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let scene = image::open(folder.join("scene.png")).unwrap().into_rgba8();
+    assert_eq!(scene.dimensions(), (64, 36));
+    // The sky above is bluer than the ground below.
+    let blue =
+        |y: u32| (0..64).map(|x| scene.get_pixel(x, y).0).map(|[r, _, b, _]| i32::from(b) - i32::from(r)).sum::<i32>();
+    assert!(blue(1) > blue(34) + 64 * 10, "{} and {}", blue(1), blue(34));
+
+    frame(0.0).save(folder.join("first.png")).unwrap();
+    frame(1.5).save(folder.join("second.png")).unwrap();
+    let output = run_in(&folder, "22_optical_flow", &["first.png", "second.png", "flow.png"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("48 x 40 pixels"), "{}", text(&output.stdout));
+    let flow = image::open(folder.join("flow.png")).unwrap().into_rgba8();
+    assert_eq!(flow.dimensions(), (48, 40));
+    // All of it goes to the right, which is one colour. Contents that leave the frame are not found.
+    let of_middle: Vec<[u8; 4]> =
+        (12..28).flat_map(|y| (12..36).map(move |x| (x, y))).map(|(x, y)| flow.get_pixel(x, y).0).collect();
+    let is_to_the_right = |[r, g, b, a]: &&[u8; 4]| *r > 200 && *g < 140 && *b < 140 && *a == 255;
+    let n_right = of_middle.iter().filter(is_to_the_right).count();
+    assert!(10 * n_right >= 9 * of_middle.len(), "{n_right} of {}: {of_middle:?}", of_middle.len());
+}
+
+#[test]
+#[cfg(feature = "image")]
+fn frames_that_are_none_are_told_by_name() {
+    let folder = folder("frames");
+    frame(0.0).save(folder.join("good.png")).unwrap();
+    let bytes = std::fs::read(folder.join("good.png")).unwrap();
+    std::fs::write(folder.join("cut.png"), &bytes[..bytes.len() / 2]).unwrap();
+    std::fs::write(folder.join("text.png"), "no picture").unwrap();
+    image::GrayImage::new(40, 40).save(folder.join("square.png")).unwrap();
+    for (frames, parts) in [
+        (["cut.png", "good.png"], ["cut.png: ", ""]),
+        (["good.png", "text.png"], ["text.png: ", ""]),
+        (["missing.png", "good.png"], ["missing.png: ", "No such file"]),
+        (["good.png", "square.png"], ["[40, 48]", "[40, 40]"]),
+    ] {
+        let output = run_in(&folder, "22_optical_flow", &[frames[0], frames[1], "flow.png"]);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{frames:?}: {stderr}");
+        assert!(
+            stderr.starts_with("Error: ") && parts.iter().all(|part| stderr.contains(part)),
+            "{frames:?}: {stderr}"
+        );
+        assert!(!folder.join("flow.png").exists(), "{frames:?}");
+    }
+    let output = run_in(&folder, "22_optical_flow", &["good.png", "good.png"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("expected two frames and the picture to write"), "{}", text(&output.stderr));
+    let output = run_in(&folder, "21_ray_march", &["scene.png", "tall"]);
+    assert_eq!((output.status.code(), folder.join("scene.png").exists()), (Some(1), false));
+    assert!(text(&output.stderr).contains("the height"), "{}", text(&output.stderr));
+}
