@@ -5,7 +5,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use oxisycl_compiler::FloatPolicy;
+use oxisycl_compiler::{FloatPolicy, Lanes};
 use oxisycl_image::{HostLevel, ImageTarget};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -38,8 +38,8 @@ pub(crate) struct Settings {
     pub(crate) are_targets_named: bool,
     /// `strict`, `contract` or `fast`.
     pub(crate) float: String,
-    /// How many work-items native code of hosts runs at once; 1 for one after the other.
-    pub(crate) lanes: u32,
+    /// How many work-items native code of hosts runs at once: a number, or `auto`.
+    pub(crate) lanes: String,
     /// Where the compiler writes what it does.
     pub(crate) dump: Option<PathBuf>,
     /// Whether the times of the compiler's passes are shown.
@@ -129,9 +129,13 @@ pub(crate) fn parse_float(text: &str) -> Result<FloatPolicy> {
 }
 
 /// A number of work-items that native code runs at once.
-pub(crate) fn parse_lanes(text: &str) -> Result<u32> {
+pub(crate) fn parse_lanes(text: &str) -> Result<Lanes> {
+    if text == "auto" {
+        return Ok(Lanes::Auto);
+    }
     let lanes = text.parse().ok().filter(|lanes: &u32| lanes.is_power_of_two() && *lanes <= MAX_LANES);
-    lanes.ok_or_else(|| Failure::new(format!("--lanes: expected 1, 2, 4, 8 or 16, found {text:?}")))
+    let refused = || Failure::new(format!("--lanes: expected auto, 1, 2, 4, 8 or 16, found {text:?}"));
+    lanes.map(Lanes::Number).ok_or_else(refused)
 }
 
 /// The name of the error that a kernel captures an address of the host.
@@ -165,7 +169,7 @@ pub(crate) mod tests {
             targets: vec!["sm_70".to_owned()],
             are_targets_named: true,
             float: "contract".to_owned(),
-            lanes: 1,
+            lanes: "1".to_owned(),
             dump: None,
             time_passes: false,
             stamps: "/t/stamps".into(),
@@ -191,7 +195,7 @@ pub(crate) mod tests {
         assert_ne!(Settings { are_targets_named: false, ..settings() }.key(), key);
         assert_ne!(Settings { time_passes: true, ..settings() }.key(), key);
         assert_ne!(Settings { float: "fast".to_owned(), ..settings() }.key(), key);
-        assert_ne!(Settings { lanes: 8, ..settings() }.key(), key);
+        assert_ne!(Settings { lanes: "8".to_owned(), ..settings() }.key(), key);
         assert_ne!(Settings { dump: Some("d".into()), ..settings() }.key(), key);
         assert_ne!(Settings { ptxas: Some("p".into()), ..settings() }.key(), key);
         assert_eq!(Settings { inner: Some("sccache".into()), ..settings() }.key(), key);

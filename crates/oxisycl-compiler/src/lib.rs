@@ -50,7 +50,7 @@ pub use instruments::PassTime;
 pub use isolation::{Inspect, Isolation, Job, Kept};
 pub use kernel::HostCapture;
 pub use link::library::Provider;
-pub use options::{FloatPolicy, Options};
+pub use options::{FloatPolicy, Lanes, Options};
 pub use origin::{REPLACED, RESERVED};
 pub use registration::{Registers, SECTION, registration_object};
 pub use toolchain::Toolchain;

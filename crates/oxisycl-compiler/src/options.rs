@@ -26,6 +26,37 @@ impl fmt::Display for FloatPolicy {
     }
 }
 
+/// How many work-items native code of hosts runs at once, in the lanes of vectors, where the compiler can do that.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Lanes {
+    /// As many as are fastest by the compiler's estimate, and one where lanes would gain little.
+    Auto,
+    /// A power of two. Below two, work-items run one after the other.
+    Number(u32),
+}
+
+impl Lanes {
+    /// Whether work-items run one after the other in any case.
+    pub(crate) fn is_one(self) -> bool {
+        matches!(self, Self::Number(..=1))
+    }
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self::Number(1)
+    }
+}
+
+impl fmt::Display for Lanes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Number(lanes) => write!(f, "{lanes}"),
+        }
+    }
+}
+
 /// The options of a program's compilation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
@@ -42,7 +73,6 @@ pub struct Options {
     pub refuses_host_captures: bool,
     /// The libraries beside the standard library whose symbols native code may refer to. They are linked to the program as they are.
     pub exporting: Vec<PathBuf>,
-    /// How many work-items native code of hosts runs at once, in the lanes of vectors, where the compiler can do that: a power of two. Below
-    /// two, one after the other.
-    pub lanes: u32,
+    /// How many work-items native code of hosts runs at once.
+    pub lanes: Lanes,
 }

@@ -220,7 +220,7 @@ pub(crate) const PASSES: &[Pass] = &[
     })
     .on(&[Nvptx])
     .when(|unit| is_linked_once(unit) && unit.kernel.as_ref().is_some_and(|kernel| kernel.group != [0; 3])),
-    Pass::fallible("item-loops", Optimise, vectorise_item_loops).on(&[Host]).when(|unit| unit.lanes > 1),
+    Pass::fallible("item-loops", Optimise, vectorise_item_loops).on(&[Host]).when(|unit| !unit.lanes.is_one()),
     Pass::fallible("llvm-optimise", Optimise, |unit| {
         unit.run_llvm(&format!("{},{DROP_UNUSED}", unit.target.optimisation()))
     })

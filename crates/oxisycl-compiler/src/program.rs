@@ -23,7 +23,7 @@ use crate::kernel::{Described, Kernel, entry_was_lost};
 use crate::link::library::Library;
 use crate::link::resolve::{self, Scope, Searches};
 use crate::llvm::{Context, Layout, Linkage, Module, TypeKind};
-use crate::options::{FloatPolicy, Options};
+use crate::options::{FloatPolicy, Lanes, Options};
 use crate::passes::{arena, early_exits, native_code, thread_coarsening};
 use crate::pipeline::{self, Phase};
 use crate::refused::Refused;
@@ -195,7 +195,7 @@ impl<'c, 'a> Program<'c, 'a> {
     pub(crate) fn content(&self) -> Vec<u8> {
         let Options { float, .. } = self.options;
         // Code of devices is the same for any number.
-        let lanes = if self.unit.target.runs_in_process() { self.unit.lanes } else { 1 };
+        let lanes = if self.unit.target.runs_in_process() { self.unit.lanes } else { Lanes::default() };
         let (caches, unknown) = (&self.unit.caches, &self.searches.unknown);
         let description = format!("{} {float} {lanes} {:?} {caches:?} {unknown:?}", self.image_target, self.kernel);
         let length = (description.len() as u64).to_le_bytes();

@@ -9,7 +9,7 @@ use crate::error::CompileError;
 use crate::instruments::Instruments;
 use crate::kernel::Kernel;
 use crate::llvm::{Module, Value};
-use crate::options::FloatPolicy;
+use crate::options::{FloatPolicy, Lanes};
 use crate::passes::panic_names;
 use crate::passes::panics::Sites;
 use crate::spmd::item_loops::Outcome;
@@ -48,7 +48,7 @@ pub(crate) struct Unit<'c, 'a> {
     /// The reason why a kernel over groups is refused if work-items meet in it: what it calls at group scope.
     pub(crate) calls_at_group_scope: Option<String>,
     /// The [`Options::lanes`](crate::Options::lanes) of the build.
-    pub(crate) lanes: u32,
+    pub(crate) lanes: Lanes,
     /// What became of the kernel's item loops, if they were to be vectorised.
     pub(crate) item_loops: Vec<Outcome>,
     /// How often code was linked into the module.
@@ -76,7 +76,7 @@ impl<'c, 'a> Unit<'c, 'a> {
             unproved: None,
             allocates_at_group_scope: None,
             calls_at_group_scope: None,
-            lanes: 0,
+            lanes: Lanes::default(),
             item_loops: Vec::new(),
             round: 0,
         }

@@ -50,7 +50,7 @@ pub(crate) fn key(request: &Request, target: &str) -> Result<String> {
     part(&[request.refuses_host_captures.into()]);
     // Images of devices are the same beside native code and without it.
     let is_native = target.starts_with(NATIVE);
-    part(&if is_native { request.lanes } else { 1 }.to_le_bytes());
+    part(if is_native { request.lanes.as_bytes() } else { b"1" });
     let exporting = if is_native { &*request.exporting } else { &[] };
     for file in request.modules.iter().chain(exporting) {
         part(&hash_file(file)?);
@@ -172,7 +172,7 @@ pub(super) mod tests {
             borrowed: Vec::new(),
             targets: vec!["sm_70".to_owned()],
             float: "contract".to_owned(),
-            lanes: 1,
+            lanes: "1".to_owned(),
             dump: None,
             time_passes: false,
             folder: "/t".into(),
@@ -317,9 +317,13 @@ pub(super) mod tests {
         assert_ne!(key(request(b)).unwrap(), of_a);
         assert_ne!(key(Request { targets: vec!["sm_90".to_owned()], ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { float: "fast".to_owned(), ..request(a.clone()) }).unwrap(), of_a);
-        assert_eq!(key(Request { lanes: 8, ..request(a.clone()) }).unwrap(), of_a);
-        let native = |lanes| Request { lanes, targets: vec![format!("{NATIVE}x")], ..request(a.clone()) };
-        assert_ne!(key(native(8)).unwrap(), key(native(1)).unwrap());
+        assert_eq!(key(Request { lanes: "8".to_owned(), ..request(a.clone()) }).unwrap(), of_a);
+        let native = |lanes: &str| Request {
+            lanes: lanes.to_owned(),
+            targets: vec![format!("{NATIVE}x")],
+            ..request(a.clone())
+        };
+        assert_ne!(key(native("8")).unwrap(), key(native("1")).unwrap());
         assert_ne!(key(Request { borrowed: vec!["libm".to_owned()], ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { refuses_host_captures: true, ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { key: "l".to_owned(), ..request(a) }).unwrap(), of_a);

@@ -34,7 +34,7 @@ use self::processes::Processes;
 pub(crate) use self::progress::{Progress, place_of_this_process};
 use crate::failure::{Failure, Result};
 use crate::files::temporary_name;
-use crate::settings::{parse_float, parse_target};
+use crate::settings::{parse_float, parse_lanes, parse_target};
 use crate::toolchain;
 use crate::verb::ptxas::Ptxas;
 
@@ -63,8 +63,8 @@ pub(crate) struct Request {
     pub(crate) targets: Vec<String>,
     /// The policy for floating-point arithmetic.
     pub(crate) float: String,
-    /// How many work-items native code of hosts runs at once; 1 for one after the other.
-    pub(crate) lanes: u32,
+    /// How many work-items native code of hosts runs at once: a number, or `auto`.
+    pub(crate) lanes: String,
     /// Where the compiler writes what it does.
     pub(crate) dump: Option<PathBuf>,
     /// Whether the times of the compiler's passes are wanted.
@@ -268,7 +268,7 @@ impl Request {
                 borrowed: self.borrowed.clone(),
                 refuses_host_captures: self.refuses_host_captures,
                 exporting: self.exporting.clone(),
-                lanes: self.lanes,
+                lanes: parse_lanes(&self.lanes)?,
             },
         };
         // A fault ends what would be kept.

@@ -47,7 +47,7 @@ pub(super) fn run(toolchain: &Toolchain) -> Result<()> {
         borrowed: Vec::new(),
         targets: vec!["sm_70".to_owned()],
         float: "contract".to_owned(),
-        lanes: 1,
+        lanes: "1".to_owned(),
         dump: None,
         time_passes: false,
         folder: folder.0.clone(),

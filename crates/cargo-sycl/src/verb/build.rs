@@ -53,7 +53,7 @@ pub(crate) fn run(verb: &'static str, arguments: Vec<OsString>) -> Result<ExitCo
         targets: options.targets,
         are_targets_named: options.are_targets_named,
         float: options.float,
-        lanes: options.lanes,
+        lanes: options.lanes.clone(),
         dump: options.dump,
         time_passes: options.time_passes,
         stamps: folders.target.join(".oxisycl"),

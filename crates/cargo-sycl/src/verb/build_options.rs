@@ -17,7 +17,7 @@ pub(crate) struct BuildOptions {
     /// `--float`.
     pub(crate) float: String,
     /// `--lanes`.
-    pub(crate) lanes: u32,
+    pub(crate) lanes: String,
     /// `--dump`, absolute.
     pub(crate) dump: Option<PathBuf>,
     /// `--time-passes`.
@@ -44,7 +44,7 @@ impl BuildOptions {
             targets: Vec::new(),
             are_targets_named: false,
             float: "contract".to_owned(),
-            lanes: 1,
+            lanes: "1".to_owned(),
             dump: None,
             time_passes: false,
             allows_host_captures: false,
@@ -70,7 +70,10 @@ impl BuildOptions {
             match name.as_str() {
                 "--targets" => targets = Some(text(&name, value()?)?),
                 "--float" => options.float = text(&name, value()?)?,
-                "--lanes" => options.lanes = parse_lanes(&text(&name, value()?)?)?,
+                "--lanes" => {
+                    options.lanes = text(&name, value()?)?;
+                    parse_lanes(&options.lanes)?;
+                }
                 "--dump" => options.dump = Some(absolute(value()?)?),
                 "--time-passes" => options.time_passes = true,
                 "--allow" => {
@@ -157,7 +160,10 @@ mod tests {
         let defaults = parse("").unwrap();
         assert_eq!((defaults.targets.join(","), defaults.float.as_str()), ("sm_70,spirv1.2".to_owned(), "contract"));
         assert!(!defaults.time_passes && parse("--time-passes").unwrap().time_passes);
-        assert_eq!((defaults.lanes, parse("--lanes=8").unwrap().lanes), (1, 8));
+        assert_eq!(
+            [defaults.lanes, parse("--lanes=8").unwrap().lanes, parse("--lanes auto").unwrap().lanes],
+            ["1", "8", "auto"]
+        );
         assert!(!defaults.allows_host_captures && parse("--allow host_capture").unwrap().allows_host_captures);
         assert!(!defaults.are_targets_named && parse("--targets sm_70,spirv").unwrap().are_targets_named);
         let options = parse("--targets sm_90,sm_80,sm_90 --float=strict --target-dir /t --dump /d --help").unwrap();
@@ -177,6 +183,7 @@ mod tests {
             "--targets cuda",
             "--float exact",
             "--lanes 3",
+            "--lanes all",
             "--lanes=32",
             "--lanes",
             "--dump",

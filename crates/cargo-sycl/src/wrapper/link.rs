@@ -238,7 +238,7 @@ impl Closure {
             borrowed: self.borrowed.clone(),
             targets: settings.targets.clone(),
             float: settings.float.clone(),
-            lanes: settings.lanes,
+            lanes: settings.lanes.clone(),
             dump: settings.dump.clone(),
             time_passes: settings.time_passes,
             folder: place.folder().to_owned(),

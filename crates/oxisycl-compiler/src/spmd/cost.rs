@@ -1,11 +1,12 @@
 //! What a body costs for one item, and in lanes: an estimate by a table of instructions, before any code is made.
 //!
-//! A region costs what its instructions keep the processor busy, or the longest chain of results from one iteration to the next, if that takes longer.
-//! `frequency` says how often blocks run, `table` has the numbers, and `registers` adds what does not fit into registers.
+//! A region costs the time that its instructions keep the processor busy. A loop may take longer: its longest chain of results from one iteration to the next.
+//! `frequency` says how often blocks run, `table` has the numbers, and `registers` adds what does not fit into registers. `judge` decides.
 //!
 //! All numbers are integers, so that a build has the same bytes on each machine. Caches, and what LLVM makes of a body by itself, are not looked at.
 
 mod frequency;
+mod judge;
 mod registers;
 mod table;
 #[cfg(test)]

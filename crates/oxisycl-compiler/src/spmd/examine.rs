@@ -40,13 +40,8 @@ const MAX_PRIVATE_BYTES: u64 = 64 << 10;
 /// A check of an instruction: the error is the reason against it.
 type Check = Result<(), String>;
 
-/// Checks that the vectoriser handles all of a body.
-pub(super) fn examine<'c>(
-    graph: &Graph<'c>,
-    shapes: &Shapes<'_, 'c>,
-    layout: Layout<'_>,
-    lanes: u32,
-) -> Result<(), Refused<'c>> {
+/// Checks that the vectoriser handles all of a body, in any number of lanes.
+pub(super) fn examine<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, layout: Layout<'_>) -> Result<(), Refused<'c>> {
     let unwound = after_landing_pads(graph);
     for block in graph.blocks() {
         for instruction in graph.block(block).instructions() {
@@ -60,11 +55,11 @@ pub(super) fn examine<'c>(
             check.map_err(|reason| Refused { reason, at: Some(instruction) })?;
         }
     }
-    variables_are_small(graph, layout, lanes)
+    Ok(())
 }
 
 /// Checks the size of all variables of which each lane gets one.
-fn variables_are_small<'c>(graph: &Graph<'c>, layout: Layout<'_>, lanes: u32) -> Result<(), Refused<'c>> {
+pub(super) fn variables_are_small<'c>(graph: &Graph<'c>, layout: Layout<'_>, lanes: u32) -> Result<(), Refused<'c>> {
     let returns = |block| graph.returns(graph.index(block));
     let mut bytes = 0_u64;
     for block in graph.blocks().filter(|block| graph.returns(*block)) {

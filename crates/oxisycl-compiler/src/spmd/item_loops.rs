@@ -16,6 +16,7 @@ use crate::llvm::pass_lists::DROP_UNUSED;
 use crate::llvm::{
     self, Attribute, Block, Builder, Linkage, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value,
 };
+use crate::options::Lanes;
 use crate::origin;
 use crate::passes::{native_code, strip_host_abi};
 
@@ -67,7 +68,7 @@ struct ItemLoop {
 pub(crate) fn vectorise_all<'c>(
     module: &Module<'c>,
     machine: &Machine,
-    (level, lanes): (HostLevel, u32),
+    of: (HostLevel, Lanes),
 ) -> Result<(Option<Module<'c>>, Vec<Outcome>), CompileError> {
     let copy = module.clone();
     let (mut loops, mut outcomes) = (Vec::new(), Vec::new());
@@ -94,12 +95,15 @@ pub(crate) fn vectorise_all<'c>(
     for parts in &loops {
         let of_name = |name: &str| copy.function(name).ok_or_else(|| CompileError::Kernel(format!("{name} was lost")));
         let (body, steps) = (of_name(&parts.body)?, of_name(&parts.steps)?);
-        let (vector, outcome) = match vectorise(&copy, Some(machine), body, (level, lanes))? {
-            Ok(Vectorised { function, estimate }) => (Some(function), Outcome::Vector { lanes, gain: estimate.gain() }),
+        let (vector, outcome) = match vectorise(&copy, Some(machine), body, of)? {
+            Ok(Vectorised { function, estimate }) => {
+                let lanes = estimate.lanes;
+                (Some((function, lanes)), Outcome::Vector { lanes, gain: estimate.gain() })
+            }
             Err(refused) => (None, Outcome::Scalar(place_and_reason(refused))),
         };
         is_vector |= vector.is_some();
-        define_steps(&copy, steps, body, vector.map(|vector| (vector, lanes)));
+        define_steps(&copy, steps, body, vector);
         outcomes.push(outcome);
     }
     if let Err(error) = copy.verify("vectorisation") {

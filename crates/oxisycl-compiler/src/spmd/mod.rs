@@ -10,7 +10,7 @@
 //! - `linear` puts regions in line under masks. `widen` has instructions, `singly` what has no vector form, `memory` accesses, and `traps` the way of
 //!   a lane that fails. They write by `emitter`. `plan` decides what stands behind branches, and `conversions` replaces what processors have no
 //!   instruction for.
-//! - `cost` estimates how much faster that is.
+//! - `cost` estimates how much faster that is, and chooses the number of lanes.
 //!
 //! Two tests make random functions. `fuzz` holds what `cfg` and `shape` say against an interpreter. `tests::vectors` executes bodies as vectors, and
 //! compares the bits that they leave in memory with those of single items.
@@ -78,6 +78,7 @@ use shape::Shapes;
 
 use crate::error::CompileError;
 use crate::llvm::{self, Layout, Linkage, Machine, Module, PassTuning, Type, TypeKind, Value};
+use crate::options::Lanes;
 use crate::passes::native_code;
 
 /// LLVM's passes that give a function the form that [`cfg::Graph::of`] reads. No pass runs after them: `instsimplify` would remove phis at exits.
@@ -92,14 +93,14 @@ struct Vectorised<'c> {
     estimate: Estimate,
 }
 
-/// Makes a function of a body `body(env, x)` that runs so many items at once, on processors of a level.
+/// Makes a function of a body `body(env, x)` that runs several items at once, on processors of a level.
 ///
 /// The body is in its simplified form, and stays valid. The outer error is one of LLVM, the inner one says why there is no such function.
 fn vectorise<'c>(
     module: &Module<'c>,
     machine: Option<&Machine>,
     body: Value<'c>,
-    of: (HostLevel, u32),
+    of: (HostLevel, Lanes),
 ) -> Result<Result<Vectorised<'c>, Refused<'c>>, CompileError> {
     vectorise_without(module, machine, body, of, None)
 }
@@ -109,7 +110,7 @@ fn vectorise_without<'c>(
     module: &Module<'c>,
     machine: Option<&Machine>,
     body: Value<'c>,
-    (level, lanes): (HostLevel, u32),
+    (level, lanes): (HostLevel, Lanes),
     without: Option<emitter::Rule>,
 ) -> Result<Result<Vectorised<'c>, Refused<'c>>, CompileError> {
     let context = module.context();
@@ -125,13 +126,24 @@ fn vectorise_without<'c>(
     };
     let layout = Layout::of(module);
     let shapes = Shapes::of(&graph, layout);
-    if let Err(refused) = examine::examine(&graph, &shapes, layout, lanes) {
+    if let Err(refused) = examine::examine(&graph, &shapes, layout) {
         return Ok(Err(refused));
     }
     if let Err(refusal) = scalar_only::scalar_only(&graph, &shapes) {
         return Ok(Err(refusal.into()));
     }
-    let estimate = Costs::new(&graph, &shapes, layout, level).of(lanes);
+    let costs = Costs::new(&graph, &shapes, layout, level);
+    let estimate = match lanes {
+        Lanes::Number(lanes) => costs.of(lanes),
+        Lanes::Auto => match costs.judge() {
+            Ok(estimate) => estimate,
+            Err(refused) => return Ok(Err(refused)),
+        },
+    };
+    let lanes = estimate.lanes;
+    if let Err(refused) = examine::variables_are_small(&graph, layout, lanes) {
+        return Ok(Err(refused));
+    }
     let copy = module.declare(&format!("{}.lanes{lanes}", body.name()), expected);
     copy.set_linkage(Linkage::INTERNAL);
     native_code::compile_like(context, copy, body);

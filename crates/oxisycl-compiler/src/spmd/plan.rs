@@ -1,4 +1,4 @@
-//! What the emitter decides of a body: which masked nodes stand behind a branch, which have a copy for all lanes, and which checks are scalar.
+//! What the emitter decides of a body: which masked nodes stand behind a branch, which have a copy for all lanes, which checks are scalar.
 //!
 //! These are functions of graph and shapes alone.
 
@@ -21,9 +21,9 @@ const UNSIGNED_LESS: i32 = 36;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Guard {
     None,
-    /// It had better not run without a lane: it is long, or a loop, or leads to a trap.
+    /// A node that had better not run without a lane: a long one, a loop, or one that leads to a trap.
     Useful,
-    /// It must not run without a lane: it has memory accesses, scalar divisions or scalar branches.
+    /// A node that must not run without a lane, by its memory accesses, scalar divisions or scalar branches.
     Needed,
 }
 

@@ -15,6 +15,7 @@ use oxisycl_image::HostLevel;
 use super::item_loops::define_steps;
 use super::vectorise;
 use crate::llvm::{Codegen, Context, Linkage, Machine, Module, PassTuning, Type, Value};
+use crate::options::Lanes;
 use crate::passes::tests::context;
 
 /// The symbol of the loop over items in a test's library.
@@ -96,7 +97,7 @@ impl Linked {
         let (module, machine) = module(&context, body);
         let body = module.function("body").expect("a body");
         let vector = lanes.map(|lanes| {
-            match vectorise(&module, Some(&machine), body, (HostLevel::V3, lanes)).expect("passes") {
+            match vectorise(&module, Some(&machine), body, (HostLevel::V3, Lanes::Number(lanes))).expect("passes") {
                 Ok(vector) => (vector.function, lanes),
                 Err(refused) => panic!("refused: {}", refused.reason),
             }
@@ -155,7 +156,7 @@ fn refusal(body: &str) -> String {
     let context = context();
     let (module, machine) = module(&context, body);
     let body = module.function("body").expect("a body");
-    match vectorise(&module, Some(&machine), body, (HostLevel::V3, 4)).expect("passes") {
+    match vectorise(&module, Some(&machine), body, (HostLevel::V3, Lanes::Number(4))).expect("passes") {
         Ok(_) => panic!("it is vectorised"),
         Err(refused) => refused.reason,
     }
@@ -166,10 +167,11 @@ fn text_in_lanes(body: &str) -> String {
     let context = context();
     let (module, machine) = module(&context, body);
     let body = module.function("body").expect("a body");
-    let vector: Value<'_> = match vectorise(&module, Some(&machine), body, (HostLevel::V3, 4)).expect("passes") {
-        Ok(vector) => vector.function,
-        Err(refused) => panic!("refused: {}", refused.reason),
-    };
+    let vector: Value<'_> =
+        match vectorise(&module, Some(&machine), body, (HostLevel::V3, Lanes::Number(4))).expect("passes") {
+            Ok(vector) => vector.function,
+            Err(refused) => panic!("refused: {}", refused.reason),
+        };
     vector.set_linkage(Linkage::EXTERNAL);
     module
         .run("function(sroa,instcombine<no-verify-fixpoint>,simplifycfg)", Some(&machine), &PassTuning::NATIVE)

@@ -14,7 +14,7 @@ const SPILL: u64 = 12;
 struct Live<'a, 'c> {
     graph: &'a Graph<'c>,
     shapes: &'a Shapes<'a, 'c>,
-    /// Those that are needed at the beginning of each block, without its phis.
+    /// What is needed at the beginning of each block, without its phis.
     before: Vec<FxHashSet<Value<'c>>>,
 }
 

@@ -74,7 +74,7 @@ pub(super) enum Kind {
 pub(super) enum Access {
     /// One for all.
     Uniform,
-    /// Those of consecutive elements.
+    /// Consecutive elements.
     Consecutive,
     Anywhere,
 }

@@ -9,7 +9,7 @@ use crate::kernel::Kernel;
 use crate::link::library::Library;
 use crate::link::resolve::Scope;
 use crate::llvm::Module;
-use crate::options::Options;
+use crate::options::{Lanes, Options};
 use crate::passes::tests::context;
 use crate::program::Program;
 
@@ -85,6 +85,10 @@ fn compile(code: &str, lanes: u32, form: Form) -> (String, String) {
 }
 
 fn compile_text(text: &str, lanes: u32, form: Form) -> (String, String) {
+    compile_in(text, Lanes::Number(lanes), form)
+}
+
+fn compile_in(text: &str, lanes: Lanes, form: Form) -> (String, String) {
     let context = context();
     let triple = "x86_64-unknown-linux-gnu".to_owned();
     let image_target = ImageTarget::Host { triple, level: Some(HostLevel::V3) };
@@ -205,4 +209,22 @@ fn a_call_that_is_not_one_of_a_loop_over_numbers_stays() {
 fn a_kernel_without_an_item_loop_says_so() {
     let text = LOOP.replace("DROP", "").replace("9each_item", "9some_item");
     assert_eq!(reason(&text), "its loop over work-items was not found");
+}
+
+#[test]
+fn the_number_of_lanes_is_chosen_by_the_estimate() {
+    let text = LOOP.replace("CODE", "").replace("DROP", "");
+    let (code, options) = compile_in(&text, Lanes::Auto, Form::Range(1));
+    assert!(code.contains("x float>") && options.contains("its work-items run in vectors of "), "{options}");
+    // Divisions are made for one lane after the other.
+    let quotient = "%bits = bitcast float %v to i32
+        %divisor = or i32 %bits, 1
+        %quotient = udiv i32 123456789, %divisor
+        %f = bitcast i32 %quotient to float";
+    let text = LOOP.replace("CODE", quotient).replace("DROP", "").replace("fadd float %v, %v", "fadd float %f, %v");
+    let (code, options) = compile_in(&text, Lanes::Auto, Form::Range(1));
+    assert_eq!(code, compile_text(&text, 1, Form::Range(1)).0);
+    let reason = options.split_once("its work-items run one by one: in lanes they would be about ");
+    assert!(reason.is_some_and(|(_, reason)| reason.contains(" of the time for divisions")), "{options}");
+    assert!(compile_text(&text, 8, Form::Range(1)).1.contains("in vectors of 8 lanes"), "a number is a command");
 }

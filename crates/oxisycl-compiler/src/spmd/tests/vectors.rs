@@ -18,6 +18,7 @@ use oxisycl_image::HostLevel;
 
 use super::{fail, link, machine};
 use crate::llvm::{Linkage, Module, PassTuning, Type};
+use crate::options::Lanes;
 use crate::passes::tests::context;
 use crate::random::Random;
 use crate::spmd::emitter::Rule;
@@ -97,7 +98,7 @@ fn check(seeds: Range<u64>, is_optimised: bool, without: Option<Rule>, count: &m
     for seed in seeds.clone() {
         let body = module.function(&format!("body{seed}")).expect("a body");
         for lanes in LANES {
-            let of = (HostLevel::V3, lanes);
+            let of = (HostLevel::V3, Lanes::Number(lanes));
             let vector = match vectorise_without(&module, Some(&machine), body, of, without).expect("passes") {
                 Ok(vector) => vector.function,
                 Err(refused) => panic!("seed {seed}: refused: {}\n{}", refused.reason, shown(seed)),

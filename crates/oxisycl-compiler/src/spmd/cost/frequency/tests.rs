@@ -5,7 +5,7 @@ use crate::spmd::PREPARE;
 
 const LANES: u32 = 8;
 
-/// The frequencies of the blocks that define these values, in a function with this body: of an item, of a vector, and the part with all lanes. `%x` is
+/// The frequencies of the blocks that define these values: of an item, of a vector, and the part with all lanes. In the function with this body, `%x` is
 /// the item's number, `%n` and `%c` are the same for all, and `%v` varies.
 fn frequencies<const N: usize>(body: &str, names: [&str; N]) -> [(u64, u64, u64); N] {
     let context = context();
@@ -118,7 +118,7 @@ fn a_loop_that_lanes_leave_one_by_one_is_as_long_as_the_longest() {
     let ends = "%w = zext i32 %v to i64 br label %head
         head: %i = phi i64 [ 0, %start ], [ %next, %latch ] %next = add i64 %i, 1 %early = icmp ugt i64 %i, %w
         br i1 %early, label %end, label %latch
-        latch: %done = icmp eq i64 %next, 100 br i1 %done, label %end, label %head
+        latch: store i32 %v, ptr %at %done = icmp eq i64 %next, 100 br i1 %done, label %end, label %head
         end: ret void";
     let [head] = frequencies(ends, ["i"]);
     assert_eq!((head.0, head.1), (100 * ONE, 100 * ONE));
