@@ -29,7 +29,7 @@ impl fmt::Display for FloatPolicy {
 /// How many work-items native code of hosts runs at once, in the lanes of vectors, where the compiler can do that.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Lanes {
-    /// As many as are fastest by the compiler's estimate, and one where lanes would gain little.
+    /// The number that is fastest by the compiler's estimate, and one where lanes would gain little.
     Auto,
     /// A power of two. Below two, work-items run one after the other.
     Number(u32),

@@ -57,8 +57,8 @@ pub(super) fn wants_copy<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, node: N
     instructions.len() <= FEW && instructions.iter().any(accesses)
 }
 
-/// How many of these nodes, which follow each other in a region, stand together behind one branch: no lane runs them if none runs the first.
-/// At most 1 where that is not worth a branch of its own.
+/// How many of these nodes stand together behind one branch: no lane runs them if none runs the first. The nodes follow each other in a region. At most 1
+/// where that is not worth a branch of its own.
 pub(super) fn run<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, region: Region, nodes: &[Node]) -> usize {
     let is_masked = |node: &Node| shapes.status(*node) == Status::Masked;
     if !nodes.first().is_some_and(is_masked) {
