@@ -20,7 +20,7 @@ use crate::workspace::Workspace;
 
 /// Programs that must have at least so many kernels with code; the other programs have the rest.
 const FEWEST: &[(&str, usize)] = &[
-    ("test kernels", 180),
+    ("test kernels", 207),
     ("test fuzz", 64),
     ("bench gpu", 16),
     ("bench groups", 5),
@@ -30,7 +30,7 @@ const FEWEST: &[(&str, usize)] = &[
     ("example tour", 7),
 ];
 /// The fewest kernels of all programs.
-const FEWEST_OF_ALL: usize = 320;
+const FEWEST_OF_ALL: usize = 347;
 
 /// Programs, a part of the name of a kernel of theirs that has no code, and a part of the reason for that.
 const REFUSED: &[(&str, &str, &str)] = &[

@@ -29,6 +29,8 @@ mod formats;
 mod generics;
 mod glam;
 mod half_floats;
+mod half_functions;
+mod half_vectors;
 mod hashes;
 mod integers;
 mod iterators;
@@ -56,6 +58,8 @@ const THEMES: &[(&str, &[Test])] = &[
     ("wide_integers", wide_integers::TESTS),
     ("floats", floats::TESTS),
     ("half_floats", half_floats::TESTS),
+    ("half_functions", half_functions::TESTS),
+    ("half_vectors", half_vectors::TESTS),
     ("text", text::TESTS),
     ("formats", formats::TESTS),
     ("memory", memory::TESTS),
