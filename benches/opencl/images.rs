@@ -56,7 +56,9 @@ fn format<F: Format>(
     let amount = (SMALLER * SMALLER) as f64 / 1e9;
     let case = Case { name, unit: "Gpx/s", amount, peer: "image object, processor time", bar: 0.0 };
     let mut ours = || resize(&queue, &from, &to).and_then(|event| event.wait()).expect("the command succeeds");
-    let mut peer = || drop(kernel.time(range, group).expect("the peer's kernel runs"));
+    let mut peer = || {
+        kernel.time(range, group).expect("the peer's kernel runs");
+    };
     let measured = case.measure(setting.options.rounds, &mut ours, &mut peer);
     results.push(measured.bar(Bar::Information));
     let (ours, theirs): (Vec<F::Pixel>, &[F::Pixel]) = (to.to_vec()?, theirs.elements());
