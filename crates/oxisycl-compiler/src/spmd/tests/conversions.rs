@@ -1,4 +1,4 @@
-//! Conversions between floats and integers, at the ends of what they hold, and runs of nodes that no lane runs.
+//! Conversions between floats and integers, at the ends of what they hold, and sides of branches with several nodes.
 
 use super::bodies::body;
 use super::{check, text_in_lanes};
@@ -61,10 +61,12 @@ fn indices_become_floats_also_where_they_are_large() {
     for step in [1, 0x0123_4567_89ab_cdef] {
         check(&mixture("i64", &begins, step, convert));
     }
+    let text = text_in_lanes(&mixture("i64", &begins[..1], 1, convert));
+    assert!(text.contains("f32_of_u64"), "{text}");
 }
 
 #[test]
-fn what_no_lane_runs_is_passed_over_at_once() {
+fn sides_of_branches_that_few_lanes_run() {
     // Each arm of each choice loads. The outer one divides lanes, and so does each of the inner ones.
     check(&body(
         "%u = load i32, ptr %a
