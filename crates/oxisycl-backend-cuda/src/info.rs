@@ -38,7 +38,7 @@ fn number(driver: &Driver, device: RawDevice, attribute: c_int) -> c_int {
 }
 
 /// Most bytes of local memory of a block, for kernels that opt in to it.
-fn max_local_bytes(driver: &Driver, device: RawDevice) -> u32 {
+pub(crate) fn max_local_bytes(driver: &Driver, device: RawDevice) -> u32 {
     let of = |attribute| u32::try_from(number(driver, device, attribute)).unwrap_or(0);
     of(attribute::MAX_SHARED_MEMORY_PER_BLOCK).max(of(attribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
 }

@@ -218,7 +218,11 @@ unsafe impl Driver for Cuda {
     fn launch(device: &DeviceState, kernel: &CudaKernel, command: &KernelCommand) -> Result<Option<Launch>, String> {
         let of_line = match &command.group {
             Some(group) => {
-                kernel.allow_local_bytes(group.local_bytes)?;
+                let bytes = group.local_bytes;
+                kernel.allow_local_bytes(bytes).map_err(|error| {
+                    let symbol = &kernel.entry.symbol;
+                    format!("kernel \"{symbol}\" with {bytes} bytes of local memory for each work-group: {error}")
+                })?;
                 None
             }
             None if kernel.entry.groups.local != [0; 3] => None,

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{DriverError, version_text};
+use crate::info::max_local_bytes;
 use crate::stack::LimitFailure;
 use crate::sys::{self, RawFunction, RawModule, code, jit};
 
@@ -275,20 +276,17 @@ pub(crate) const ALLOWED_LOCAL_BYTES: usize = 48 << 10;
 
 impl CudaKernel {
     /// Makes the driver allow launches with `bytes` of local memory. The device's limit was checked before.
-    pub(crate) fn allow_local_bytes(&self, bytes: usize) -> Result<(), String> {
+    pub(crate) fn allow_local_bytes(&self, bytes: usize) -> Result<(), BackendError> {
         let mut allowed = self.allowed_local_bytes.lock();
         if bytes <= *allowed {
             return Ok(());
         }
         let context = &self.module.context;
-        let refused = |error: String| {
-            format!("kernel \"{}\" with {bytes} bytes of local memory for each work-group: {error}", self.entry.symbol)
-        };
-        let _entered = context.enter().map_err(|error| refused(error.to_string()))?;
+        let _entered = context.enter()?;
         let wanted = i32::try_from(bytes).unwrap_or(i32::MAX);
         // SAFETY: the function is of a loaded module, whose context is current.
         unsafe { context.driver.func_set_attribute(self.function, sys::FUNCTION_MAX_DYNAMIC_SHARED_SIZE, wanted) }
-            .map_err(|error| refused(context.fail(error).to_string()))?;
+            .map_err(|error| context.fail(error))?;
         *allowed = bytes;
         Ok(())
     }
@@ -302,6 +300,15 @@ impl LoadedKernel for CudaKernel {
     fn groups_at_a_time(&self, items: usize, local_bytes: usize) -> Result<Option<usize>, BackendError> {
         let context = &self.module.context;
         let _entered = context.enter()?;
+        let own_bytes = self.info.group_limits.static_local_bytes;
+        // The driver finds no room for so much memory, unless the function was allowed to have it.
+        if local_bytes.saturating_add(own_bytes) > ALLOWED_LOCAL_BYTES {
+            let limit = max_local_bytes(&context.driver, context.device) as usize;
+            if local_bytes > limit.saturating_sub(own_bytes) {
+                return Ok(Some(0));
+            }
+            self.allow_local_bytes(local_bytes)?;
+        }
         let (mut blocks, threads) = (0, c_int::try_from(items).unwrap_or(c_int::MAX));
         let asked =
             // SAFETY: the function is of a loaded module, whose context is current.
