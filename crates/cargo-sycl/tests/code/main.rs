@@ -11,6 +11,7 @@ mod disassembly;
 mod floats;
 mod groups;
 mod halves;
+mod images;
 mod interrupted;
 mod layouts;
 mod library;

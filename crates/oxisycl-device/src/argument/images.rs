@@ -32,7 +32,8 @@ macro_rules! crossing {
             }
         }
 
-        // SAFETY: the runtime fills in the address for the device. The rest are numbers and formats.
+        // SAFETY: the runtime fills in the address for the device. The rest are numbers and formats. Both halves of a program come from one
+        // run of rustc with one data layout, so that fields have the same order in both. `TYPE` names the type and its size.
         unsafe impl<$($bounds)*> DeviceForm for $raw<$($parameter),*> {
             type Value<'k> = $accessor<'k, $($parameter),*>;
             const TYPE: &'static ArgumentType =

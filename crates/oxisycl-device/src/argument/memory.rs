@@ -41,7 +41,8 @@ impl<T, const D: usize, M> RawAccessor<T, D, M> {
     }
 }
 
-// SAFETY: the runtime fills in the address for the device.
+// SAFETY: the runtime fills in the address for the device. Both halves of a program come from one run of rustc with one data layout, so that
+// fields have the same order in both.
 unsafe impl<T: DeviceCopyable, const D: usize, M: 'static> DeviceForm for RawAccessor<T, D, M> {
     type Value<'k> = Accessor<'k, T, D, M>;
     const TYPE: &'static ArgumentType =
@@ -109,7 +110,7 @@ unsafe impl<T: Sync> Send for RawSlice<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for RawSlice<T> {}
 
-// SAFETY: the runtime fills in the address for the device.
+// SAFETY: the runtime fills in the address for the device. The layout is the same as for accessors.
 unsafe impl<T: DeviceCopyable> DeviceForm for RawSlice<T> {
     type Value<'k> = &'k [T];
     const TYPE: &'static ArgumentType = &ArgumentType::leaf(core::any::type_name::<[T]>, size_of::<Self>());

@@ -7,6 +7,11 @@ use crate::vector::Uint4;
 
 // The first channel has the lowest bits of a number that has several.
 const _: () = assert!(cfg!(target_endian = "little"), "pixels are loaded as numbers of a little-endian processor");
+// A pixel is loaded and stored as one number of its size, where it has one. Its alignment is that size.
+const _: () = assert!(
+    align_of::<u64>() <= 8 && align_of::<Uint4>() <= 16,
+    "pixels are aligned for the numbers that they are loaded as"
+);
 
 /// Loads a value that nothing writes while the kernel runs if `CONSTANT`.
 ///

@@ -1,6 +1,6 @@
 //! Pixels of every format, read and written in kernels as on the host.
 
-use oxisycl::images::{ImageFormat, PixelData, PixelFormat, R32Float, Rgb8Unorm, Rgba8Unorm, Rgba16Float};
+use oxisycl::images::{ImageFormat, PixelData, PixelFormat, R8Unorm, R32Float, Rgb8Unorm, Rgba8Unorm, Rgba16Float};
 use oxisycl::prelude::*;
 use oxisycl::vector::{Float4, Int4, Uint4};
 
@@ -15,6 +15,7 @@ tests![
     a_position_outside_reads_the_border_and_writes_nothing,
     positions_of_every_type_may_be_outside,
     work_items_own_their_pixels_in_one_to_three_dimensions,
+    pixels_of_single_bytes_leave_their_neighbours_alone,
     a_single_task_reads_and_writes_any_pixel,
     pixels_are_written_anywhere_if_the_kernel_vouches_for_it,
 ];
@@ -154,6 +155,25 @@ fn work_items_own_their_pixels_in_one_to_three_dimensions(env: &Env) {
     check(&env.queue(), [70]);
     check(&env.queue(), [7, 9]);
     check(&env.queue(), [3, 5, 6]);
+}
+
+/// Threads and lanes write bytes beside each other, of which none may take a neighbour's with it.
+fn pixels_of_single_bytes_leave_their_neighbours_alone(env: &Env) {
+    fn check<F: PixelFormat>(queue: &Queue, format: F) {
+        const PIXELS: usize = 100_000;
+        let n_channels = format.format().pixel_size();
+        let bytes: Vec<u8> = (0..PIXELS * n_channels).map(|i| (i % 251) as u8).collect();
+        let image = UnsampledImage::from_vec(format, bytes.clone(), PIXELS).unwrap();
+        let submitted = queue.submit(|cg| {
+            let image = cg.access_image(&image, ReadWrite);
+            cg.parallel_for(PIXELS, move |item| image.update(item, |pixel: Float4| Float4::splat(1.0) - pixel))
+        });
+        submitted.unwrap();
+        let expected: Vec<u8> = bytes.iter().map(|byte| 255 - byte).collect();
+        assert_eq!(image.to_vec::<u8>().unwrap(), expected);
+    }
+    check(&env.queue(), R8Unorm);
+    check(&env.queue(), Rgb8Unorm);
 }
 
 fn a_single_task_reads_and_writes_any_pixel(env: &Env) {
