@@ -21,7 +21,7 @@ use crate::passes::{
     panics, private_atomics, private_memory, recursion, specialization, strip_host_abi, thread_coarsening, unrolling,
     x86,
 };
-use crate::spmd::item_loops;
+use crate::spmd::item_loops::{self, Vectorisation};
 use crate::unit::Unit;
 use crate::{kernel, llvm};
 
@@ -377,15 +377,18 @@ fn inline_everything(unit: &mut Unit<'_, '_>) {
 fn vectorise_item_loops(unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
     let is_range = unit.kernel.as_ref().is_some_and(|kernel| matches!(kernel.form, Form::Range(_)));
     let Some(level) = unit.target.native_level() else { return Ok(()) };
-    let (module, outcomes) = if is_range {
+    let done = if is_range {
         item_loops::vectorise_all(&unit.module, unit.target.machine(), (level, unit.lanes))?
     } else {
-        (None, vec![item_loops::Outcome::of_groups()])
+        Vectorisation::none(vec![item_loops::Outcome::of_groups()])
     };
-    unit.item_loops.extend(outcomes);
-    if let Some(module) = module {
+    unit.item_loops.extend(done.outcomes);
+    if let Some(module) = done.module {
         unit.function = unit.function.and_then(|function| module.function(function.name()));
         unit.module = module;
+    }
+    if done.is_stream {
+        native_code::prefer_narrow_vectors(&unit.module);
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 use crate::analyses::legality::{self, Calls};
 use crate::analyses::references::globals_in;
 use crate::error::CompileError;
-use crate::llvm::{Machine, Module, PassTuning, Value, ValueKind};
+use crate::llvm::{Machine, Module, PassTuning, Value, ValueKind, Vectors};
 use crate::origin;
 
 /// The number of functions from which on a kernel is excessive; also the number of functions that are simplified first. Kernels of the
@@ -21,7 +21,7 @@ use crate::origin;
 const MANY_FUNCTIONS: usize = 1000;
 /// Passes that remove dead code, at a small part of the cost of all optimisation.
 const SIMPLIFY: &str = "default<O1>,globaldce";
-const TUNING: PassTuning = PassTuning { inliner_threshold: 25, vectorises: false };
+const TUNING: PassTuning = PassTuning { inliner_threshold: 25, vectors: Vectors::None };
 /// The prefix of functions that are too far from the kernel to be examined. Such names are never reported as a reason.
 const FAR: &str = "oxisycl.far.";
 

@@ -30,7 +30,7 @@ pub(crate) use context::{Context, load};
 pub(crate) use debug::{Node, NodeKind, describe, tag};
 pub(crate) use inlined_at::Places;
 pub(crate) use layout::Layout;
-pub(crate) use module::{Codegen, Machine, Module, PassTuning};
+pub(crate) use module::{Codegen, Machine, Module, PassTuning, Vectors};
 pub(crate) use opcode::Opcode;
 pub(crate) use place::Place;
 pub(crate) use types::{Type, TypeKind};

@@ -241,12 +241,13 @@ fn run_with(
 ) -> Result<(), CompileError> {
     let text = c_string(passes);
     let machine = machine.map_or(null_mut(), |machine| machine.raw.as_ptr());
-    let vectorises = sys::Bool::from(tuning.vectorises);
+    let of_loops = sys::Bool::from(tuning.vectors != Vectors::None);
+    let of_statements = sys::Bool::from(tuning.vectors == Vectors::All);
     // SAFETY: options that were just made.
     let options = unsafe {
         let options = (ll().LLVMCreatePassBuilderOptions)();
-        (ll().LLVMPassBuilderOptionsSetLoopVectorization)(options, vectorises);
-        (ll().LLVMPassBuilderOptionsSetSLPVectorization)(options, vectorises);
+        (ll().LLVMPassBuilderOptionsSetLoopVectorization)(options, of_loops);
+        (ll().LLVMPassBuilderOptionsSetSLPVectorization)(options, of_statements);
         (ll().LLVMPassBuilderOptionsSetMergeFunctions)(options, 0);
         (ll().LLVMPassBuilderOptionsSetInlinerThreshold)(options, tuning.inliner_threshold);
         options
@@ -322,16 +323,25 @@ unsafe fn take_buffer(buffer: *mut sys::MemoryBuffer) -> Vec<u8> {
 pub(crate) struct PassTuning {
     /// The inliner's threshold; higher means more inlining.
     pub(crate) inliner_threshold: i32,
-    /// Whether loops and statements become instructions on vectors.
-    pub(crate) vectorises: bool,
+    /// What becomes instructions on vectors.
+    pub(crate) vectors: Vectors,
+}
+
+/// What LLVM may make vectors of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Vectors {
+    None,
+    OfLoops,
+    /// Of loops, and of statements beside each other.
+    All,
 }
 
 impl PassTuning {
     /// For device code: calls cost registers and keep pointers from becoming known.
-    pub(crate) const DEVICE: Self = Self { inliner_threshold: 1000, vectorises: false };
+    pub(crate) const DEVICE: Self = Self { inliner_threshold: 1000, vectors: Vectors::None };
 
     /// For native code: what rustc does at its highest level. The threshold stands for LLVM's own one.
-    pub(crate) const NATIVE: Self = Self { inliner_threshold: -1, vectorises: true };
+    pub(crate) const NATIVE: Self = Self { inliner_threshold: -1, vectors: Vectors::All };
 }
 
 /// The output of code generation. The numbers are those of `LLVMCodeGenFileType`.

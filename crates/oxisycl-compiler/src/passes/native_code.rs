@@ -73,6 +73,14 @@ pub(crate) fn compile_like<'c>(context: &'c Context, function: Value<'c>, model:
     }
 }
 
+/// Has LLVM make vectors of 128 bits, as it does for the oldest processors. What waits for memory is slower with wider ones.
+pub(crate) fn prefer_narrow_vectors(module: &Module<'_>) {
+    let narrow = Attribute::text(module.context(), "prefer-vector-width", "128");
+    for function in module.functions().into_iter().filter(|function| !function.is_declaration()) {
+        function.add_attribute(Attribute::FUNCTION, narrow);
+    }
+}
+
 /// Says that the code is not a device's, so that what devices run is not linked.
 pub(crate) fn answer(module: &Module<'_>) {
     let no = Type::int(module.context(), 1).constant(0);

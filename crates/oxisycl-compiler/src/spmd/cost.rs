@@ -86,6 +86,23 @@ impl<'a, 'c> Costs<'a, 'c> {
         Estimate { scalar, vector, lanes }
     }
 
+    /// Whether a body without loops moves more through memory than it computes.
+    pub(super) fn is_stream(&self) -> bool {
+        let (mut moved, mut computed) = (0, 0);
+        let instructions = self.graph.order().iter().flat_map(|block| self.graph.block(*block).instructions());
+        for instruction in instructions {
+            let varies = self.shapes.shape(instruction) == Shape::Varying;
+            match self.place(instruction) {
+                Some(Access::Consecutive) => moved += u64::from(width(instruction) / 8),
+                Some(Access::Anywhere) => return false,
+                None if varies && !self.is_scalar_check(instruction) => computed += self.scalar(instruction).busy,
+                Some(_) | None => {}
+            }
+        }
+        // Bytes, and eighths of a cycle.
+        2 * computed <= moved
+    }
+
     /// The costs of all regions, times their frequencies.
     fn sum(&self, frequencies: &[u64], work: impl Fn(Value<'c>, BlockIdx) -> Work) -> u64 {
         let mut sum = 0_u64;

@@ -9,12 +9,13 @@ use oxisycl_image::HostLevel;
 
 use super::cost::Gain;
 use super::examine::Refused;
+use super::llvms::{Own, own_vectors};
 use super::widen::is_note;
 use super::{Vectorised, vectorise};
 use crate::error::CompileError;
 use crate::llvm::pass_lists::DROP_UNUSED;
 use crate::llvm::{
-    self, Attribute, Block, Builder, Linkage, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value,
+    self, Attribute, Block, Builder, Linkage, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value, Vectors,
 };
 use crate::options::Lanes;
 use crate::origin;
@@ -25,7 +26,7 @@ const SIMPLIFY: &str = "globaldce,thinlto-pre-link<O3>";
 /// As [`SIMPLIFY`], for small functions that are seldom called, which are inlined by then.
 const SIMPLIFY_AGAIN: &str = "always-inline,globaldce,thinlto-pre-link<O3>";
 /// For closures: what they call is inlined, since a call keeps them scalar.
-const TUNING: PassTuning = PassTuning { inliner_threshold: 1000, vectorises: false };
+const TUNING: PassTuning = PassTuning { inliner_threshold: 1000, vectors: Vectors::None };
 
 /// Says to LLVM that a loop is worth no vectors of its own.
 const VECTORS: (&str, u32) = ("llvm.loop.isvectorized", 1);
@@ -37,6 +38,8 @@ const COPIES: (&str, u32) = ("llvm.loop.unroll.count", 1);
 pub(crate) enum Outcome {
     /// So many items are run at once, which is so much faster by estimate.
     Vector { lanes: u32, gain: Gain },
+    /// LLVM makes vectors of the loop, which lanes would not better.
+    Llvms,
     /// One item after the other, for this reason.
     Scalar(String),
 }
@@ -53,23 +56,51 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Vector { lanes, gain } => write!(f, "its work-items run in vectors of {lanes} lanes ({gain})"),
+            Self::Llvms => f.write_str("its work-items run in vectors that LLVM makes by itself"),
             Self::Scalar(reason) => write!(f, "its work-items run one by one: {reason}"),
         }
     }
 }
 
-/// The parts of an item loop, by their names: the instance of `each_item`, the closure, and the function of the loop.
-struct ItemLoop {
-    body: String,
-    steps: String,
+/// The parts of an item loop, by their names: the closure, and the function of the loop.
+pub(super) struct ItemLoop {
+    pub(super) body: String,
+    pub(super) steps: String,
 }
 
-/// Vectorises the item loops of a module. The result is the module to go on with, if one was, and what became of each.
+impl ItemLoop {
+    pub(super) fn body<'c>(&self, module: &Module<'c>) -> Result<Value<'c>, CompileError> {
+        module.function(&self.body).ok_or_else(|| CompileError::Kernel(format!("{} was lost", self.body)))
+    }
+
+    pub(super) fn steps<'c>(&self, module: &Module<'c>) -> Result<Value<'c>, CompileError> {
+        module.function(&self.steps).ok_or_else(|| CompileError::Kernel(format!("{} was lost", self.steps)))
+    }
+}
+
+/// What became of the item loops of a module.
+pub(crate) struct Vectorisation<'c> {
+    /// The module to go on with, if a loop has lanes.
+    pub(crate) module: Option<Module<'c>>,
+    /// Of each loop.
+    pub(crate) outcomes: Vec<Outcome>,
+    /// Whether the loop moves more than it computes, in vectors of LLVM's.
+    pub(crate) is_stream: bool,
+}
+
+impl Vectorisation<'_> {
+    /// Without a change.
+    pub(crate) fn none(outcomes: Vec<Outcome>) -> Self {
+        Self { module: None, outcomes, is_stream: false }
+    }
+}
+
+/// Vectorises the item loops of a module.
 pub(crate) fn vectorise_all<'c>(
     module: &Module<'c>,
     machine: &Machine,
     of: (HostLevel, Lanes),
-) -> Result<(Option<Module<'c>>, Vec<Outcome>), CompileError> {
+) -> Result<Vectorisation<'c>, CompileError> {
     let copy = module.clone();
     let (mut loops, mut outcomes) = (Vec::new(), Vec::new());
     let functions = copy.functions().into_iter();
@@ -86,15 +117,22 @@ pub(crate) fn vectorise_all<'c>(
         if outcomes.is_empty() {
             outcomes.push(Outcome::Scalar("its loop over work-items was not found".to_owned()));
         }
-        return Ok((None, outcomes));
+        return Ok(Vectorisation::none(outcomes));
     }
     copy.run(SIMPLIFY, Some(machine), &TUNING)?;
     strip_host_abi::inline_cold(&copy);
     copy.run(SIMPLIFY_AGAIN, Some(machine), &TUNING)?;
+    let (level, lanes) = of;
+    let own = match &loops[..] {
+        [parts] if lanes == Lanes::Auto && outcomes.is_empty() => own_vectors(&copy, machine, level, parts)?,
+        _ => Own::Scalar,
+    };
+    if own != Own::Scalar {
+        return Ok(Vectorisation { module: None, outcomes: vec![Outcome::Llvms], is_stream: own == Own::Stream });
+    }
     let mut is_vector = false;
     for parts in &loops {
-        let of_name = |name: &str| copy.function(name).ok_or_else(|| CompileError::Kernel(format!("{name} was lost")));
-        let (body, steps) = (of_name(&parts.body)?, of_name(&parts.steps)?);
+        let (body, steps) = (parts.body(&copy)?, parts.steps(&copy)?);
         let (vector, outcome) = match vectorise(&copy, Some(machine), body, of)? {
             Ok(Vectorised { function, estimate }) => {
                 let lanes = estimate.lanes;
@@ -108,10 +146,10 @@ pub(crate) fn vectorise_all<'c>(
     }
     if let Err(error) = copy.verify("vectorisation") {
         give_up(&mut outcomes, &error);
-        return Ok((None, outcomes));
+        return Ok(Vectorisation::none(outcomes));
     }
     copy.run(DROP_UNUSED, Some(machine), &TUNING)?;
-    Ok((is_vector.then_some(copy), outcomes))
+    Ok(Vectorisation { module: is_vector.then_some(copy), outcomes, is_stream: false })
 }
 
 /// Says that no loop has vectors after all, since the copy of the module is not valid.

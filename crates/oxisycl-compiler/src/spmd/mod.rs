@@ -59,6 +59,7 @@ mod examine;
 mod fuzz;
 pub(crate) mod item_loops;
 mod linear;
+mod llvms;
 mod memory;
 mod plan;
 mod scalar_only;

@@ -1,0 +1,141 @@
+//! What LLVM makes of item loops by itself: vectors over the items of short bodies without loops, which lanes could at most equal.
+//!
+//! Nothing tells that beforehand. So a copy of the module is compiled with scalar loops, looked at, and thrown away.
+
+use oxisycl_image::HostLevel;
+
+use super::PREPARE;
+use super::cfg::{BlockIdx, Graph};
+use super::cost::Costs;
+use super::item_loops::{ItemLoop, define_steps};
+use super::shape::Shapes;
+use crate::error::CompileError;
+use crate::llvm::pass_lists::DROP_UNUSED;
+use crate::llvm::{Layout, Machine, Module, PassTuning, TypeKind, Value, Vectors};
+
+/// The most instructions of a body that LLVM is tried on.
+const MOST_INSTRUCTIONS: usize = 64;
+/// What native code goes through later on. Without vectors of single statements, which also are in loops without lanes.
+const OPTIMISE: &str = "always-inline,default<O3>";
+const TUNING: PassTuning = PassTuning { vectors: Vectors::OfLoops, ..PassTuning::NATIVE };
+
+/// What LLVM makes of an item loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Own {
+    /// Code for one item after the other, or it was not tried.
+    Scalar,
+    Vectors,
+    /// Vectors that move more than they compute.
+    Stream,
+}
+
+/// What LLVM makes of the only item loop of a kernel, whose function has no body yet.
+pub(super) fn own_vectors(
+    module: &Module<'_>,
+    machine: &Machine,
+    level: HostLevel,
+    parts: &ItemLoop,
+) -> Result<Own, CompileError> {
+    let own = expected(module, machine, level, parts.body(module)?)?;
+    if own == Own::Scalar {
+        return Ok(own);
+    }
+    // As a part of its kernel, where lengths are known to be those of the range.
+    let trial = module.clone();
+    define_steps(&trial, parts.steps(&trial)?, parts.body(&trial)?, None);
+    trial.run(DROP_UNUSED, Some(machine), &TUNING)?;
+    trial.run(OPTIMISE, Some(machine), &TUNING)?;
+    let has_vectors = trial.functions().into_iter().flat_map(Value::instructions).any(is_vector);
+    Ok(if has_vectors { own } else { Own::Scalar })
+}
+
+/// What LLVM makes of a loop if it makes vectors of it.
+fn expected(module: &Module<'_>, machine: &Machine, level: HostLevel, body: Value<'_>) -> Result<Own, CompileError> {
+    if body.instructions().len() > MOST_INSTRUCTIONS || body.instructions().into_iter().any(is_vector) {
+        return Ok(Own::Scalar);
+    }
+    Module::run_on(body, PREPARE, Some(machine), &PassTuning::NATIVE)?;
+    let Ok(graph) = Graph::of(body) else { return Ok(Own::Scalar) };
+    // Of what is behind a condition, LLVM may make vectors for a part of the range alone.
+    let is_conditional =
+        |block: &BlockIdx| graph.block(*block).successors().len() > 1 && graph.traps(*block).next().is_none();
+    if graph.loops().next().is_some() || graph.order().iter().any(is_conditional) {
+        return Ok(Own::Scalar);
+    }
+    let layout = Layout::of(module);
+    let shapes = Shapes::of(&graph, layout);
+    let is_stream = Costs::new(&graph, &shapes, layout, level).is_stream();
+    Ok(if is_stream { Own::Stream } else { Own::Vectors })
+}
+
+fn is_vector(instruction: Value<'_>) -> bool {
+    instruction.value_type().kind() == TypeKind::Vector
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::passes::tests::context;
+
+    /// What LLVM makes of the loop over a body with these statements, which has the addresses `%a`, `%b` and `%c` of `double`s.
+    fn made_of(statements: &str) -> Own {
+        let context = context();
+        let machine = Machine::new("x86_64-unknown-linux-gnu", HostLevel::V3.name(), "").expect("a machine");
+        let text = format!(
+            "declare double @sin(double)
+            define void @body(ptr %env, i64 %x) {{
+            %a = load ptr, ptr %env, !invariant.load !0
+            %second = getelementptr ptr, ptr %env, i64 1
+            %b = load ptr, ptr %second, !invariant.load !0
+            %third = getelementptr ptr, ptr %env, i64 2
+            %c = load ptr, ptr %third, !invariant.load !0
+            %pa = getelementptr double, ptr %a, i64 %x
+            %pb = getelementptr double, ptr %b, i64 %x
+            %pc = getelementptr double, ptr %c, i64 %x
+            {statements}
+            ret void }}
+            declare void @steps(ptr, i64)
+            define void @kernel(ptr noalias readonly %env, i64 %n) {{
+            call void @steps(ptr %env, i64 %n)
+            ret void }}
+            !0 = !{{}}"
+        );
+        let module = Module::from_text(&context, &text, "body").expect("a test is well-formed");
+        module.set_target(machine.triple(), &machine.data_layout());
+        module.verify("parsing").expect("a test is valid");
+        let parts = ItemLoop { body: "body".to_owned(), steps: "steps".to_owned() };
+        let own = own_vectors(&module, &machine, HostLevel::V3, &parts).expect("passes");
+        assert!(module.function("steps").expect("it is declared").is_declaration(), "the module stays as it is");
+        own
+    }
+
+    #[test]
+    fn loops_that_llvm_makes_vectors_of_are_found() {
+        let triad = "%va = load double, ptr %pa
+            %vb = load double, ptr %pb
+            %p = fmul double %vb, 4.0
+            %s = fadd double %va, %p
+            store double %s, ptr %pc";
+        assert_eq!(made_of(triad), Own::Stream);
+        let computed = triad.replace("%s = fadd double %va, %p", "%q = fdiv double %va, %p\n%s = fadd double %q, %va");
+        assert_eq!(made_of(&computed), Own::Vectors);
+    }
+
+    #[test]
+    fn loops_that_stay_scalar_are_left_to_lanes() {
+        let called = "%va = load double, ptr %pa\n%s = call double @sin(double %va)\nstore double %s, ptr %pc";
+        assert_eq!(made_of(called), Own::Scalar);
+        let on_condition = "%is = icmp ult i64 %x, 100
+            br i1 %is, label %then, label %done
+            then:
+            %va = load double, ptr %pa
+            store double %va, ptr %pc
+            br label %done
+            done:";
+        assert_eq!(made_of(on_condition), Own::Scalar);
+        // The next item may read what this one writes.
+        let chained = "%n = getelementptr double, ptr %pa, i64 1\n%va = load double, ptr %pa
+            %s = fadd double %va, 1.0\nstore double %s, ptr %n";
+        assert_eq!(made_of(chained), Own::Scalar);
+    }
+}
