@@ -10,7 +10,7 @@ const REPETITIONS: usize = 3;
 pub(crate) struct Case<'a> {
     pub(crate) name: &'a str,
     pub(crate) unit: &'static str,
-    /// What is done, in 10^9 of the unit.
+    /// What is done, in the unit without its second.
     pub(crate) amount: f64,
     pub(crate) peer: &'a str,
     /// The least ratio to the peer.

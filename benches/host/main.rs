@@ -1,5 +1,6 @@
-//! Programs on the host device: `cargo xtask bench host [--plain] [--json FILE] [--filter SUBSTR] [--rounds N] [--seed N]`. With `--plain` as plain
-//! cargo builds them, beside the same programs with rayon. Without it with native code of `cargo sycl`, beside the plain entries of their kernels.
+//! Programs on the host device: `cargo xtask bench host [--plain] [--lanes W] [--json FILE] [--filter SUBSTR] [--rounds N] [--seed N]`. With
+//! `--plain` as plain cargo builds them, beside the same programs with rayon. Without it with native code of `cargo sycl`, beside the plain
+//! entries of their kernels. The figures `host.*` also are beside OpenCL C and beside vectors that were written by hand.
 //!
 //! Kernels and peers are written as users would write them. Each module has programs with their peers. Values are amounts of work in a second
 //! of processor time of all threads together. `cargo xtask` gives both sides one thread, unless `OXISYCL_HOST_THREADS` and
@@ -8,13 +9,19 @@
 //! Inputs and sizes come from a seed that is printed. Both sides must have the same results, bit for bit.
 
 #[path = "../arguments.rs"]
-#[expect(dead_code, reason = "cases that are measured together are the other benchmarks'")]
 mod arguments;
+mod beside;
+#[path = "../bodies.rs"]
+mod bodies;
 #[path = "../case.rs"]
 mod case;
 mod counts;
 mod entries;
 mod grids;
+#[cfg(target_arch = "x86_64")]
+mod hand;
+mod numbers;
+mod pictures;
 mod points;
 #[path = "../processor.rs"]
 mod processor;
@@ -24,6 +31,9 @@ mod products;
 mod protocol;
 #[path = "../random.rs"]
 mod random;
+#[path = "../opencl/reference.rs"]
+#[expect(dead_code, reason = "launches and images are for the benchmark of OpenCL")]
+mod reference;
 mod streams;
 
 use std::error::Error;
@@ -37,6 +47,10 @@ use arguments::{Arguments, Options};
 use case::Case;
 use protocol::Measured;
 use random::Random;
+use reference::Reference;
+
+/// What stands beside figures of processor time.
+const TIMES: &str = "wall time, ours / peer";
 
 /// What is done with the cases.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,6 +61,8 @@ enum Mode {
     Native,
     /// Is one of these processes.
     Entry,
+    /// Measures the figures `host.*` beside others' code.
+    Beside,
 }
 
 /// What the cases run on.
@@ -55,9 +71,16 @@ struct Setting {
     queue: Queue,
     seed: u64,
     mode: Mode,
+    /// The peer of the figures `host.*`.
+    opencl: Option<Reference>,
 }
 
 impl Setting {
+    /// Whether it is a process of one entry.
+    fn is_entry(&self) -> bool {
+        self.mode == Mode::Entry
+    }
+
     /// Numbers of the seed, the same for each case with whatever filter.
     fn random(&self) -> Random {
         Random::new(self.seed)
@@ -101,17 +124,24 @@ fn main() -> ExitCode {
 fn run(options: Options, json: Option<PathBuf>, seed: u64, mode: Mode) -> Result<bool, Box<dyn Error>> {
     let devices = Device::all()?;
     let host = devices.iter().find(|device| device.backend() == BackendKind::Host).ok_or("no host device")?;
-    let results = match mode {
+    let (results, all_hold) = match mode {
+        Mode::Plain => {
+            let results = run_cases(host, options, seed, mode)?;
+            let all_hold = protocol::print_table(&results, TIMES);
+            (results, all_hold)
+        }
         Mode::Native => {
             println!("--seed {seed}");
-            entries::run(host, &options, seed)?
+            let mut results = entries::run(host, &options, seed)?;
+            let beside = run_cases(host, options, seed, Mode::Beside)?;
+            let all_hold = entries::print(&results) & (beside.is_empty() || protocol::print_table(&beside, TIMES));
+            results.extend(beside);
+            (results, all_hold)
         }
-        _ => run_cases(host, options, seed, mode)?,
-    };
-    let all_hold = match mode {
-        Mode::Entry => return Ok(true),
-        Mode::Native => entries::print(&results),
-        Mode::Plain => protocol::print_table(&results, "wall time, ours / peer"),
+        Mode::Entry | Mode::Beside => {
+            run_cases(host, options, seed, mode)?;
+            return Ok(true);
+        }
     };
     println!("values are of processor time, of all threads together");
     if let Some(file) = json {
@@ -129,10 +159,19 @@ fn run_cases(host: &Device, options: Options, seed: u64, mode: Mode) -> Result<V
             return Err("both sides must have as many threads: see OXISYCL_HOST_THREADS and RAYON_NUM_THREADS".into());
         }
     }
-    let setting = Setting { options, queue: Queue::builder().device(host).in_order().build()?, seed, mode };
+    let opencl = if mode == Mode::Beside { beside::processor()? } else { None };
+    let queue = Queue::builder().device(host).in_order().build()?;
+    let setting = Setting { options, queue, seed, mode, opencl };
     let mut results = Vec::new();
-    for run in [grids::run, products::run, points::run, counts::run, streams::run] {
-        run(&setting, &mut results)?;
+    if mode != Mode::Beside {
+        for run in [grids::run, products::run, points::run, counts::run, streams::run] {
+            run(&setting, &mut results)?;
+        }
+    }
+    if mode != Mode::Plain {
+        for run in [numbers::run, pictures::run] {
+            run(&setting, &mut results)?;
+        }
     }
     if mode == Mode::Plain && results.is_empty() {
         return Err(format!("no case matches --filter {}", setting.options.filter).into());

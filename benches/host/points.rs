@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use crate::case::Case;
 use crate::protocol::Measured;
+use crate::random::Random;
 use crate::{Setting, finish};
 
 const BAR: f64 = 0.95;
@@ -61,7 +62,8 @@ fn k_means(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dyn
 type Vector = [f32; 3];
 
 #[derive(Clone, Copy, DeviceCopyable)]
-struct Sphere {
+#[repr(C)]
+pub(crate) struct Sphere {
     centre: Vector,
     radius: f32,
     mirror: f32,
@@ -117,6 +119,31 @@ fn trace([y, x]: [usize; 2], [height, width]: [usize; 2], spheres: &[Sphere]) ->
     light
 }
 
+/// Spheres in front of the eye.
+pub(crate) fn spheres(random: &mut Random, n: usize) -> Vec<Sphere> {
+    let sphere = |&[x, y, z, radius, mirror, colour]: &[f32; 6]| Sphere {
+        centre: [3.0 * x, 2.0 * y, 2.5 + 2.5 * z],
+        radius: 0.45 + 0.25 * radius,
+        mirror: 0.5 + 0.5 * mirror,
+        colour: 0.5 + 0.5 * colour,
+    };
+    random.floats(6 * n).as_chunks().0.iter().map(sphere).collect()
+}
+
+/// The picture of the spheres.
+pub(crate) fn draw(queue: &Queue, spheres: &Buffer<Sphere, 1>, to: &Buffer<f32, 2>) -> oxisycl::Result<Event> {
+    let extent = to.range().0;
+    queue.submit(|cg| {
+        let (spheres, to) = (cg.access(spheres, Read), cg.access(to, Write.no_init()));
+        cg.parallel_for(
+            extent,
+            float::strict(move |item: Item<2>| {
+                to.set(item, trace(item.id().0, extent, spheres.view(item).as_slice()));
+            }),
+        )
+    })
+}
+
 fn rays(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dyn Error>> {
     const NAME: &str = "plain.rays";
     const SPHERES: usize = 24;
@@ -125,26 +152,9 @@ fn rays(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dyn Er
     }
     let mut random = setting.random();
     let extent @ [height, width] = [384 + random.below(8), 512 + random.below(8)];
-    let numbers: Vec<f32> = random.floats(6 * SPHERES);
-    let sphere = |&[x, y, z, radius, mirror, colour]: &[f32; 6]| Sphere {
-        centre: [3.0 * x, 2.0 * y, 2.5 + 2.5 * z],
-        radius: 0.45 + 0.25 * radius,
-        mirror: 0.5 + 0.5 * mirror,
-        colour: 0.5 + 0.5 * colour,
-    };
-    let spheres: Vec<Sphere> = numbers.as_chunks().0.iter().map(sphere).collect();
+    let spheres = spheres(&mut random, SPHERES);
     let (input, output) = (Buffer::from_slice(&spheres)?, Buffer::<f32, 2>::uninit(extent)?);
-    let mut ours = || {
-        finish(setting.queue.submit(|cg| {
-            let (input, output) = (cg.access(&input, Read), cg.access(&output, Write.no_init()));
-            cg.parallel_for(
-                extent,
-                float::strict(move |item: Item<2>| {
-                    output.set(item, trace(item.id().0, extent, input.view(item).as_slice()));
-                }),
-            )
-        }));
-    };
+    let mut ours = || finish(draw(&setting.queue, &input, &output));
     let mut expected = Vec::new();
     let mut theirs = || {
         let places = (0..height * width).into_par_iter();

@@ -5,6 +5,7 @@ use std::error::Error;
 use oxisycl::prelude::*;
 
 use crate::Setting;
+use crate::bodies::{Body, force_in_x, mandelbrot as draw, pull};
 use crate::protocol::{Bar, Measured, Rounds, Summary, least, seconds};
 use crate::reference::Kernel;
 
@@ -16,16 +17,6 @@ const STEP: f32 = 2.5 / SIDE as f32;
 
 /// How often each group of the peer is tried.
 const TRIALS: usize = 3;
-
-/// A place and a mass, or a force. Aligned as OpenCL's `float4`, so that it is loaded at once.
-#[derive(Clone, Copy, Debug, PartialEq, DeviceCopyable)]
-#[repr(C, align(16))]
-struct Body {
-    x: f32,
-    y: f32,
-    z: f32,
-    w: f32,
-}
 
 pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), Box<dyn Error>> {
     if setting.options.wants(NBODY) {
@@ -85,25 +76,7 @@ fn nbody(setting: &Setting) -> Result<Measured, Box<dyn Error>> {
         let bodies = Buffer::from_vec(start.clone())?;
         Ok((queue, bodies, Buffer::from_vec(start.clone())?))
     };
-    let run = |(queue, bodies, forces): &(Queue, Buffer<Body, 1>, Buffer<Body, 1>)| {
-        let kernel = queue.submit(|cg| {
-            let (bodies, forces) = (cg.access(bodies, Read), cg.access(forces, Write));
-            cg.parallel_for(BODIES, move |item| {
-                let own = bodies.get(item);
-                let mut force = Body { x: 0.0, y: 0.0, z: 0.0, w: 0.0 };
-                for other in bodies.view(item).iter() {
-                    let (dx, dy, dz) = (other.x - own.x, other.y - own.y, other.z - own.z);
-                    let r = 1.0 / (dx * dx + dy * dy + dz * dz + 1e-6).sqrt();
-                    let f = other.w * r * r * r;
-                    force.x += f * dx;
-                    force.y += f * dy;
-                    force.z += f * dz;
-                }
-                forces.set(item, force);
-            })
-        });
-        kernel?.wait()
-    };
+    let run = |(queue, bodies, forces): &(Queue, Buffer<Body, 1>, Buffer<Body, 1>)| pull(queue, bodies, forces)?.wait();
     let (ours, host) = (side(&setting.opencl)?, side(&setting.host)?);
     let kernel = setting.reference.kernel("nbody")?;
     let (mut bodies, mut forces) = (setting.reference.memory(BODIES)?, setting.reference.memory(BODIES)?);
@@ -117,29 +90,13 @@ fn nbody(setting: &Setting) -> Result<Measured, Box<dyn Error>> {
     let measured = case.measure(setting)?;
     let (got, theirs): (Vec<Body>, &[Body]) = (ours.2.to_vec()?, forces.elements());
     for i in (0..BODIES).step_by(97) {
-        let own = start[i];
-        let mut expected = 0.0f64;
-        for other in &start {
-            let d = [other.x - own.x, other.y - own.y, other.z - own.z].map(f64::from);
-            let distance = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + 1e-6;
-            expected += d[0] / (distance * distance.sqrt());
-        }
+        let expected = force_in_x(start[i], &start);
         for (who, found) in [("ours", got[i].x), ("OpenCL C", theirs[i].x)] {
             let error = (f64::from(found) - expected).abs() / expected.abs().max(1.0);
             assert!(error < 1e-2, "body {i}: {found} of {who}, {expected} in plain Rust");
         }
     }
     Ok(measured)
-}
-
-/// How many steps a point stays near the origin.
-fn escape(cx: f32, cy: f32, limit: u32) -> u32 {
-    let (mut x, mut y, mut n) = (0.0f32, 0.0f32, 0);
-    while n < limit && x * x + y * y <= 4.0 {
-        (x, y) = (x * x - y * y + cx, 2.0 * x * y + cy);
-        n += 1;
-    }
-    n
 }
 
 /// Steps in 10^9 per second.
@@ -150,16 +107,7 @@ fn mandelbrot(setting: &Setting) -> Result<Measured, Box<dyn Error>> {
     };
     // Known when the kernel runs, as for the peer.
     let limit = std::hint::black_box(LIMIT);
-    let run = |(queue, image): &(Queue, Buffer<u32, 2>)| {
-        let kernel = queue.submit(|cg| {
-            let image = cg.access(image, Write);
-            cg.parallel_for([SIDE, SIDE], move |item| {
-                let (column, row) = (item.get(1) as f32, item.get(0) as f32);
-                image.set(item, escape(-2.0 + STEP * column, -1.25 + STEP * row, limit));
-            })
-        });
-        kernel?.wait()
-    };
+    let run = |(queue, image): &(Queue, Buffer<u32, 2>)| draw(queue, image, limit, STEP)?.wait();
     let (ours, host) = (side(&setting.opencl)?, side(&setting.host)?);
     let kernel = setting.reference.kernel("mandelbrot")?;
     let mut image = setting.reference.memory::<u32>(SIDE * SIDE)?;

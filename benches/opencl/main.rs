@@ -8,6 +8,8 @@
 #[path = "../arguments.rs"]
 #[expect(dead_code, reason = "cases that are measured together are the other benchmarks'")]
 mod arguments;
+#[path = "../bodies.rs"]
+mod bodies;
 #[path = "../case.rs"]
 mod case;
 mod compute;

@@ -26,7 +26,7 @@ const KEYS: &[&str] = &["name", "value", "unit", "peer", "peer_value", "ratio"];
 /// The benchmarks whose kernels are compiled by `cargo sycl`, with its arguments.
 const DEVICES: &[(&str, &[&str])] = &[
     ("gpu", &["--targets", "sm_70,sm_80"]),
-    ("host", &["--targets", "host-v3"]),
+    ("host", &["--targets", "host-v3", "--lanes", "auto"]),
     ("images", &["--targets", "sm_70,host-v3", "--lanes", "8"]),
     ("opencl", &["--targets", "spirv"]),
 ];
@@ -37,22 +37,26 @@ const WITH_REFERENCE: &[&str] = &["gpu", "images"];
 /// The argument of the benchmark `host` for programs that plain cargo builds.
 const PLAIN: &str = "--plain";
 
-/// Variables with the number of threads on each side of the benchmarks `host` and `images`. One thread's time says most on a machine that others use.
-const THREADS: [&str; 2] = ["OXISYCL_HOST_THREADS", "RAYON_NUM_THREADS"];
+/// The argument of benchmarks with native code that takes the place of the one in [`DEVICES`].
+const LANES: &str = "--lanes";
+
+/// Variables with the number of threads on each side of the benchmarks `host` and `images`. One thread's time says most on a machine that
+/// others use. The last one is for the OpenCL driver that set-up installs.
+const THREADS: [&str; 3] = ["OXISYCL_HOST_THREADS", "RAYON_NUM_THREADS", "DPCPP_CPU_NUM_CUS"];
 
 /// `cargo xtask bench NAME [--json FILE] [ARGUMENTS]`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome> {
     let Some((name, rest)) = arguments.split_first().filter(|(name, _)| !name.starts_with('-')) else {
         return Err(Failure::new("the name of a benchmark is missing"));
     };
-    let (file, rest) = json_file(rest)?;
+    let (file, mut rest) = json_file(rest)?;
     if name == "build" {
         return build::run(workspace, file.as_deref(), &rest);
     }
     let mut command = cargo(workspace);
-    let of_devices = targets(name, &rest);
+    let of_devices = targets(name, &mut rest)?;
     // The driver that set-up installs, unless another one was chosen.
-    if matches!(name.as_str(), "groups" | "opencl")
+    if matches!(name.as_str(), "groups" | "host" | "opencl")
         && env::var_os(opencl::VENDORS).is_none()
         && let Some((variables, _)) = opencl::environment(workspace)
     {
@@ -65,7 +69,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
         command.arg("sycl");
     }
     command.args(["bench", "-p", "oxisycl", "--bench", name]);
-    command.args(of_devices.unwrap_or_default()).arg("--");
+    command.args(of_devices.iter().flatten()).arg("--");
     if let Some(file) = &file {
         command.arg("--json").arg(file);
     }
@@ -86,10 +90,19 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
     }
 }
 
-/// The arguments of `cargo sycl`, if that builds the benchmark.
-fn targets(name: &str, arguments: &[String]) -> Option<&'static [&'static str]> {
+/// The arguments of `cargo sycl`, if that builds the benchmark. [`LANES`] is taken out of the benchmark's own.
+fn targets(name: &str, arguments: &mut Vec<String>) -> Result<Option<Vec<String>>> {
     let is_plain = arguments.iter().any(|argument| argument == PLAIN);
-    DEVICES.iter().find(|(device, _)| *device == name && !is_plain).map(|(_, arguments)| *arguments)
+    let Some((_, targets)) = DEVICES.iter().find(|(device, _)| *device == name && !is_plain) else { return Ok(None) };
+    let mut targets: Vec<String> = targets.iter().map(|argument| (*argument).to_owned()).collect();
+    let find = |arguments: &[String]| arguments.iter().position(|argument| argument == LANES);
+    if let (Some(own), Some(asked)) = (find(&targets), find(arguments)) {
+        if asked + 1 == arguments.len() {
+            return Err(Failure::new(format!("{LANES} needs a value")));
+        }
+        targets[own + 1] = arguments.drain(asked..asked + 2).next_back().unwrap_or_default();
+    }
+    Ok(Some(targets))
 }
 
 /// The file after `--json`, and the other arguments. Made absolute, because cargo starts a benchmark in its package's folder.
@@ -145,11 +158,19 @@ mod tests {
 
     #[test]
     fn cargo_sycl_builds_what_has_code_of_its_compiler() {
-        assert_eq!(targets("gpu", &[]), Some(&["--targets", "sm_70,sm_80"][..]));
-        assert_eq!(targets("host", &["--rounds".to_owned()]), Some(&["--targets", "host-v3"][..]));
-        assert_eq!(targets("host", &["--seed".to_owned(), PLAIN.to_owned()]), None);
-        assert_eq!(targets("images", &[]), Some(&["--targets", "sm_70,host-v3", "--lanes", "8"][..]));
-        assert_eq!(targets("runtime", &[]), None);
+        let of = |name: &str, arguments: &[&str]| {
+            let mut rest: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+            let targets = targets(name, &mut rest).map_err(|failure| failure.message)?;
+            Ok::<_, String>((targets.map(|targets| targets.join(" ")), rest.join(" ")))
+        };
+        let some = |targets: &str, rest: &str| Ok((Some(targets.to_owned()), rest.to_owned()));
+        assert_eq!(of("gpu", &[]), some("--targets sm_70,sm_80", ""));
+        assert_eq!(of("host", &["--rounds", "3"]), some("--targets host-v3 --lanes auto", "--rounds 3"));
+        assert_eq!(of("host", &["--lanes", "8", "--seed", "1"]), some("--targets host-v3 --lanes 8", "--seed 1"));
+        assert_eq!(of("host", &["--seed", "1", PLAIN]), Ok((None, format!("--seed 1 {PLAIN}"))));
+        assert_eq!(of("host", &["--lanes"]), Err("--lanes needs a value".to_owned()));
+        assert_eq!(of("images", &[]), some("--targets sm_70,host-v3 --lanes 8", ""));
+        assert_eq!(of("runtime", &[]), Ok((None, String::new())));
     }
 
     #[test]

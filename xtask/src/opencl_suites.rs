@@ -123,7 +123,7 @@ const MATH: Suite = Suite {
 const FEWEST: &[(&str, &str, usize)] = &[
     ("bench", "gpu", 16),
     ("bench", "groups", 5),
-    ("bench", "host", 14),
+    ("bench", "host", 20),
     ("bench", "images", 11),
     ("bench", "opencl", 12),
     // Another one lets other threads run while it spins, which only the host has.

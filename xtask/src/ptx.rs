@@ -24,7 +24,7 @@ const FEWEST: &[(&str, usize)] = &[
     ("test fuzz", 64),
     ("bench gpu", 16),
     ("bench groups", 5),
-    ("bench host", 14),
+    ("bench host", 20),
     ("bench images", 11),
     ("bench runtime", 20),
     ("example tour", 7),
