@@ -215,6 +215,21 @@ fn a_kernel_without_an_item_loop_says_so() {
 fn the_number_of_lanes_is_chosen_by_the_estimate() {
     let text = LOOP.replace("CODE", "").replace("DROP", "");
     let (code, options) = compile_in(&text, Lanes::Auto, Form::Range(1));
+    assert!(code.contains("x float>") && options.contains("in vectors that LLVM makes by itself"), "{options}");
+    assert!(compile_text(&text, 8, Form::Range(1)).1.contains("in vectors of 8 lanes"), "a number is a command");
+    let squares = "br label %again
+        again:
+        %n = phi i32 [ 0, %0 ], [ %m, %again ]
+        %w = phi float [ %v, %0 ], [ %u, %again ]
+        %u = fmul float %w, %w
+        %m = add i32 %n, 1
+        %is_small = fcmp olt float %u, 100.0
+        %is_early = icmp ult i32 %m, 50
+        %goes_on = and i1 %is_small, %is_early
+        br i1 %goes_on, label %again, label %after
+        after:";
+    let text = LOOP.replace("CODE", squares).replace("DROP", "").replace("fadd float %v, %v", "fadd float %u, %v");
+    let (code, options) = compile_in(&text, Lanes::Auto, Form::Range(1));
     assert!(code.contains("x float>") && options.contains("its work-items run in vectors of "), "{options}");
     // Divisions are made for one lane after the other.
     let quotient = "%bits = bitcast float %v to i32
