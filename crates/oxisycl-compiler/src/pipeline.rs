@@ -3,7 +3,7 @@
 //! A phase is a part of the list that runs as a whole. `compile` and `program` decide which phase comes next: code is adapted until
 //! nothing is missing, and optimised again when more code was linked. Invariant: the order of passes stands here and nowhere else.
 
-use oxisycl_image::Form;
+use oxisycl_image::{Form, HostLevel};
 
 use crate::analyses::group_scope::scopes;
 use crate::analyses::uniformity;
@@ -22,6 +22,7 @@ use crate::passes::{
     x86,
 };
 use crate::spmd::item_loops::{self, Vectorisation};
+use crate::spmd::wide_masks;
 use crate::unit::Unit;
 use crate::{kernel, llvm};
 
@@ -230,6 +231,10 @@ pub(crate) const PASSES: &[Pass] = &[
         unit.run_llvm(DROP_UNUSED)
     })
     .on(&[Host]),
+    // Last, so that no pass of LLVM takes it back.
+    Pass::new("wide-masks", Optimise, |unit| wide_masks::widen(&unit.module))
+        .on(&[Host])
+        .when(has_no_registers_for_masks),
     // In what was inlined only now.
     Pass::fallible("private-atomics-again", Optimise, |unit| private_atomics::make_plain(&unit.module).map(drop)),
     Pass::fallible("check-recorders", Optimise, |unit| panics::check_recorders(&unit.module)),
@@ -363,6 +368,11 @@ pub(crate) fn run_for_target<'c>(
 
 fn is_linked_once(unit: &Unit<'_, '_>) -> bool {
     unit.round == 1
+}
+
+/// Whether kernels in lanes are for processors that keep masks in registers of vectors.
+fn has_no_registers_for_masks(unit: &Unit<'_, '_>) -> bool {
+    !unit.lanes.is_one() && unit.target.native_level() == Some(HostLevel::V3)
 }
 
 /// Whether devices have a call stack, whose limit functions check.

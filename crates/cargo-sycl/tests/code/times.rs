@@ -37,6 +37,7 @@ const ELSEWHERE: &[&str] = &[
     "private-phis",
     "scalarise",
     "spirv-specialization",
+    "wide-masks",
 ];
 
 /// Steps that are no passes of the list.

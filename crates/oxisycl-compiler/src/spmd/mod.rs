@@ -68,6 +68,7 @@ mod singly;
 #[cfg(test)]
 mod tests;
 mod traps;
+pub(crate) mod wide_masks;
 mod widen;
 
 use cfg::Graph;

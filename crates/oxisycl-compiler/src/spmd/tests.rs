@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use oxisycl_image::HostLevel;
 
 use super::item_loops::define_steps;
-use super::vectorise;
+use super::{vectorise, wide_masks};
 use crate::llvm::{Codegen, Context, Linkage, Machine, Module, PassTuning, Type, Value};
 use crate::options::Lanes;
 use crate::passes::tests::context;
@@ -73,6 +73,8 @@ fn has(_feature: &str) -> bool {
 fn link(module: &Module<'_>, machine: &Machine, is_optimised: bool) -> libloading::Library {
     let passes = if is_optimised { "default<O3>" } else { "always-inline" };
     module.run(passes, Some(machine), &PassTuning::NATIVE).expect("passes");
+    wide_masks::widen(module);
+    module.verify("wide masks").unwrap_or_else(|error| panic!("{error}: {module}"));
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("oxisycl-lanes-{}-{number}", std::process::id()));
