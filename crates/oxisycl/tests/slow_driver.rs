@@ -143,11 +143,13 @@ fn leave_a_slow_driver() {
 }
 
 #[test]
-fn a_kernel_whose_driver_ended_a_process_is_refused_by_the_next_one_until_its_marker_is_removed() {
+fn a_kernel_whose_driver_ended_two_processes_is_refused_by_the_next_one_until_its_marker_is_removed() {
     const CRASHES: &[(&str, &str)] = &[("FAKE_DRIVER_CRASHES", "1")];
     let machine = Machine::new("crashes");
-    let ended = machine.run("crashes", CRASHES);
-    assert_eq!(ended.status.signal(), Some(libc::SIGABRT), "{ended:#?}");
+    for _ in 0..2 {
+        let ended = machine.run("crashes", CRASHES);
+        assert_eq!(ended.status.signal(), Some(libc::SIGABRT), "{ended:#?}");
+    }
     let markers = machine.markers();
     let [marker] = &markers[..] else { panic!("{markers:?}") };
 

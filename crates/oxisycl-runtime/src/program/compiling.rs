@@ -1,9 +1,10 @@
-//! Has drivers compile images: within a time, and not again after one of them ended the process.
+//! Has drivers compile images: within a time, and not again after one of them ended two processes.
 //!
 //! A driver's call cannot be cancelled. It runs on a thread of its own, which is left alone when the time is over. The
 //! thread keeps device and image alive, and later launches use what the driver makes. While a driver compiles, a file
-//! beside the binaries says so; a file that no living process holds means that its process ended there. Invariant: a
-//! file of a living process, or of one that ended in order, is never taken for that.
+//! beside the binaries says so; a file that no living process holds means that its process ended there. People end
+//! processes more often than drivers do, so the next process tries once more. Invariant: a file of a living process, or
+//! of one that ended in order, is never taken for that.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -111,6 +112,12 @@ pub(super) fn process_ends() {
     }
 }
 
+/// The processes that may end while a driver compiles an image, before no other one has it do that.
+const MOST_ENDED: usize = 2;
+
+/// What the line of a process begins with in a marker.
+const PROCESS: &str = "process ";
+
 /// A file that is there while a driver compiles an image.
 #[derive(Debug)]
 struct Marker {
@@ -123,7 +130,7 @@ impl Marker {
     /// Sets the marker of an image; `None` if there can be none, or another process is compiling the same.
     ///
     /// # Errors
-    /// If a process ended while a driver compiled the image.
+    /// If [`MOST_ENDED`] processes ended while a driver compiled the image.
     fn set(
         disk: &DiskCache,
         key: &EntryKey,
@@ -146,15 +153,17 @@ impl Marker {
         if file.read_to_string(&mut text).is_err() {
             return Ok(None);
         }
-        if !text.is_empty() {
-            let process = text.lines().next().unwrap_or_default();
+        let ended: Vec<&str> = text.lines().filter(|line| line.starts_with(PROCESS)).collect();
+        if ended.len() >= MOST_ENDED {
             return Err(not_compiled(format!(
-                "{process} ended while the driver compiled it: the driver crashed, or the process was killed; to try again, remove \
-                 \"{}\", else use another device",
+                "{} ended while the driver compiled it: the driver crashed, or they were killed; to try again, remove \"{}\", else use \
+                 another device",
+                ended.join(" and "),
                 path.display()
             )));
         }
-        let text = format!("process {}\nkernel {kernel}\ndevice {device}\n", std::process::id());
+        // Behind that of another one, if it ended.
+        let text = format!("{PROCESS}{}\nkernel {kernel}\ndevice {device}\n", std::process::id());
         if file.write_all(text.as_bytes()).is_err() {
             let _ = fs::remove_file(path);
             return Ok(None);
@@ -199,13 +208,19 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_that_nobody_holds_is_a_crash_until_it_is_removed() {
+    fn a_marker_of_two_ended_processes_is_a_crash_until_it_is_removed() {
         let folder = folder("crash");
         let path = folder.join("a.compiling");
-        fs::write(&path, "process 7\nkernel saxpy\ndevice cpu\n").unwrap();
+        let of = |process: u32| format!("process {process}\nkernel saxpy\ndevice cpu\n");
+        fs::write(&path, of(7)).unwrap();
+        let second = Marker::set_at(&path, "saxpy", "cpu").unwrap().expect("it is tried once more");
+        assert_eq!(fs::read_to_string(&path).unwrap(), of(7) + &of(std::process::id()));
+        drop(second);
+        assert!(!path.exists(), "nothing is left of a compilation that succeeds");
+        fs::write(&path, of(7) + &of(9)).unwrap();
         for _ in 0..2 {
             let error = Marker::set_at(&path, "saxpy", "cpu").unwrap_err().to_string();
-            assert!(error.starts_with("process 7 ended while the driver compiled it"), "{error}");
+            assert!(error.starts_with("process 7 and process 9 ended while the driver compiled it"), "{error}");
             assert!(error.contains(&format!("remove \"{}\"", path.display())), "{error}");
         }
         fs::remove_file(&path).unwrap();

@@ -315,7 +315,7 @@ const CRASHING: &str = "TEST_OF_CRASHING_DRIVER";
 
 #[test]
 #[cfg(unix)]
-fn a_kernel_whose_driver_ended_the_process_is_refused_by_the_next_one() {
+fn a_kernel_whose_driver_ended_two_processes_is_refused_by_the_next_one() {
     let processes = |folder: &std::path::Path| {
         let fixture = Fixture::gpu();
         fixture.programs.use_disk_cache(DiskCache::new(folder, 1 << 20));
@@ -334,7 +334,8 @@ fn a_kernel_whose_driver_ended_the_process_is_refused_by_the_next_one() {
     let name = std::thread::current().name().unwrap().to_owned();
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", &name, "--nocapture"]).env(CRASHING, &folder);
-    let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
     let markers = || {
         let files = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
         files.filter(|path| path.extension().is_some_and(|extension| extension == "compiling")).collect::<Vec<_>>()
@@ -351,6 +352,8 @@ fn a_kernel_whose_driver_ended_the_process_is_refused_by_the_next_one() {
     let _bundle = alive.register(&[first_image(80)]);
     alive.kernel(&descriptor::<First>("a")).unwrap();
     assert!(!child.wait().unwrap().success());
+    // It may have been killed. So the next one tries, too.
+    assert!(!command.status().unwrap().success());
     let [marker] = &markers()[..] else { panic!("one marker: {:?}", markers()) };
     let next = processes(&folder);
     let _bundle = next.register(&[first_image(80), image(ptx(80), vec![entry_of::<Second>("second")])]);
