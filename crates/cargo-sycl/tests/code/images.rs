@@ -1,8 +1,9 @@
 //! Reads of images by a sampler that is a constant: nothing of the other samplers is in the code, and nothing is in local memory.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
-use crate::program::{build, functions};
+use crate::program::{Package, build, functions, succeed};
 
 /// What a kernel has of each kind.
 #[derive(Debug, PartialEq)]
@@ -51,4 +52,23 @@ fn a_constant_sampler_leaves_nothing_of_the_others() {
         // The same kernel as `resize`, but for where its sampler comes from.
         assert!(chosen.branches > 4 * resize.branches && chosen.remainders > 0, "{format}: {chosen:?}");
     }
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn images_are_read_in_lanes_with_the_bits_of_plain_code() {
+    let package = Package::enter();
+    package.sycl(&["build", "--release", "--targets", "host-v3", "--lanes", "8", "--bin", "images"]);
+    let path = "target/sycl/release/images";
+    let (kernels, _) = package.sycl(&["inspect", path]);
+    for kernel in ["resize", "rotate", "window"] {
+        let n = kernels
+            .split("\n  images::")
+            .filter(|text| text.starts_with(kernel) && text.contains("in vectors of 8 lanes"));
+        assert_eq!(n.count(), 2, "{kernel} of two formats: {kernels}");
+    }
+    let run = |code: &str| succeed(Command::new(package.folder().join(path)).env("OXISYCL_HOST_CODE", code)).0;
+    let plain = run("plain");
+    assert_eq!(plain.lines().count(), 8, "{plain}");
+    assert_eq!(run("auto"), plain);
 }

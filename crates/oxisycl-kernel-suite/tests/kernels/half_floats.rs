@@ -2,10 +2,10 @@
 
 use half::{bf16, f16};
 
-use oxisycl::images::R16Float;
+use oxisycl::images::{ChannelType, PixelFormat, R16Float, R32Float, Rgba8Unorm};
 use oxisycl::math;
 use oxisycl::prelude::*;
-use oxisycl::vector::Float4;
+use oxisycl::vector::{Float4, Half4};
 
 use crate::harness::{Env, fraction, kernels, scramble};
 use crate::outcome::Tolerance;
@@ -20,6 +20,7 @@ kernels![
     functions_of_halves,
     functions_of_halves_that_are_rounded_once,
     channels_of_pixels_are_halves,
+    pixels_are_read_sampled_and_written_as_halves,
 ];
 
 /// Each of the 65536 halves is met by a few of its neighbours' bits.
@@ -141,4 +142,58 @@ fn channels_of_pixels_are_halves(env: &Env) {
     let found: Vec<f16> = to.to_vec::<u16>().expect("the pixels").into_iter().map(f16::from_bits).collect();
     let expected: Vec<f16> = (0..1 << 16).map(|i| f16::from_f32(value(i))).collect();
     env.agree(&found, &expected, Tolerance::Exact);
+}
+
+/// Pixels as halves are those as floats, rounded. The positions begin before the image and end behind it.
+fn pixels_are_read_sampled_and_written_as_halves(env: &Env) {
+    fn check<F: PixelFormat>(env: &Env, format: F) {
+        const RANGE: [usize; 2] = [5, 9];
+        const LAUNCH: [usize; 2] = [8, 12];
+        let n_bytes = RANGE[0] * RANGE[1] * format.format().pixel_size();
+        let bytes: Vec<u8> = match format.format().channel_type() {
+            ChannelType::Float16 => (0..n_bytes / 2).flat_map(|i| f16::from_f32(fraction(i)).to_ne_bytes()).collect(),
+            ChannelType::Float32 => (0..RANGE[0] * RANGE[1]).flat_map(|i| fraction(i).to_ne_bytes()).collect(),
+            _ => (0..n_bytes).map(|i| scramble(i) as u8).collect(),
+        };
+        let image = SampledImage::from_vec(format, ImageSampler::LINEAR, bytes, RANGE).expect("an image");
+        let made = || UnsampledImage::uninit(format, LAUNCH).expect("an image");
+        let (of_halves, of_floats) = (made(), made());
+        let halves = Buffer::<[f16; 12], 2>::uninit(LAUNCH).expect("a buffer");
+        let floats = Buffer::<[f32; 12], 2>::uninit(LAUNCH).expect("a buffer");
+        env.finish(env.queue().submit(|cg| {
+            let as_halves = cg.access_image::<Half4, _, _, _>(image.unsampled(), Read);
+            let as_floats = cg.access_image::<Float4, _, _, _>(image.unsampled(), Read);
+            let (half_samples, samples) =
+                (cg.access_sampled::<Half4, _, _>(&image), cg.access_sampled::<Float4, _, _>(&image));
+            let (to_halves, to_floats) =
+                (cg.access_image(&of_halves, Write.no_init()), cg.access_image(&of_floats, Write.no_init()));
+            let (halves, floats) = (cg.access(&halves, Write.no_init()), cg.access(&floats, Write.no_init()));
+            cg.parallel_for(LAUNCH, move |item: Item<2>| {
+                let position = [item.get(0) as isize - 1, item.get(1) as isize - 1];
+                let place = [0.75 * item.get(0) as f32 - 0.5, 0.875 * item.get(1) as f32 - 1.0];
+                let half = [
+                    as_halves.read(item, position),
+                    half_samples.sample_with(item, ImageSampler::NEAREST, place),
+                    half_samples.sample_with(item, ImageSampler::LINEAR, place),
+                ];
+                let float = [
+                    as_floats.read(item, position),
+                    samples.sample_with(item, ImageSampler::NEAREST, place),
+                    samples.sample_with(item, ImageSampler::LINEAR, place),
+                ];
+                halves.set(item, core::array::from_fn(|i| half[i / 4][i % 4]));
+                floats.set(item, core::array::from_fn(|i| float[i / 4][i % 4]));
+                to_halves.set(item, half[2]);
+                to_floats.set(item, Float4::from_fn(|i| half[2][i].to_f32()));
+            })
+        }));
+        let expected = floats.to_vec().expect("the floats").into_iter().flatten().map(f16::from_f32);
+        let found: Vec<f16> = halves.to_vec().expect("the halves").into_iter().flatten().collect();
+        env.agree(&found, &expected.collect::<Vec<_>>(), Tolerance::Exact);
+        let [found, expected] = [of_halves, of_floats].map(|image| image.to_vec::<u8>().expect("the bytes"));
+        env.agree(&found, &expected, Tolerance::Exact);
+    }
+    check(env, Rgba8Unorm);
+    check(env, R32Float);
+    check(env, R16Float);
 }

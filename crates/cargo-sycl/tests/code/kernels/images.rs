@@ -10,15 +10,19 @@ fn main() -> oxisycl::Result {
     every_kernel(&queue, R32Float)
 }
 
+/// Runs each kernel, and writes a number that stands for what it made.
 fn every_kernel<F: PixelFormat>(queue: &Queue, format: F) -> oxisycl::Result {
-    let bytes = vec![0u8; 64 * format.format().pixel_size()];
-    let from = SampledImage::from_vec(format, ImageSampler::LINEAR, bytes, [8, 8])?;
-    let to = UnsampledImage::uninit(format, [8, 8])?;
-    resize(queue, &from, &to)?;
-    rotate(queue, &from, &to)?;
-    window(queue, &from, &to)?;
-    chosen(queue, &from, &to)?;
-    queue.wait()
+    const RANGE: [usize; 2] = [16, 19];
+    // Pixels of four bytes in both formats. Numbers from 0 to 1 in one of them.
+    let bytes = (0..RANGE[0] * RANGE[1]).flat_map(|i| ((i * 7919 % 1000) as f32 / 1000.0).to_ne_bytes()).collect();
+    let from = SampledImage::from_vec(format, ImageSampler::LINEAR, bytes, RANGE)?;
+    for kernel in [resize, rotate, window, chosen] {
+        let to = UnsampledImage::uninit(format, [21, 23])?;
+        kernel(queue, &from, &to)?;
+        let number = to.to_vec::<u8>()?.into_iter().fold(7_u64, |number, byte| (31 * number + u64::from(byte)) % 1_000_000_007);
+        println!("{number}");
+    }
+    Ok(())
 }
 
 type Source<F> = SampledImage<2, F>;

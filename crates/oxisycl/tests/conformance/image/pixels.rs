@@ -1,5 +1,6 @@
 //! Pixels of every format, read and written in kernels as on the host.
 
+use oxisycl::float;
 use oxisycl::images::{ImageFormat, PixelData, PixelFormat, R8Unorm, R32Float, Rgb8Unorm, Rgba8Unorm, Rgba16Float};
 use oxisycl::prelude::*;
 use oxisycl::vector::{Float4, Int4, Uint4};
@@ -11,6 +12,7 @@ use crate::support::Random;
 tests![
     pixels_of_every_format_are_read_as_on_the_host,
     pixels_of_every_format_are_written_as_on_the_host,
+    fast_reads_are_near_to_those_of_the_host,
     formats_that_are_types_are_read_and_written_as_those_that_are_values,
     a_position_outside_reads_the_border_and_writes_nothing,
     positions_of_every_type_may_be_outside,
@@ -60,6 +62,28 @@ fn pixels_of_every_format_are_read_as_on_the_host(env: &Env) {
 }
 
 /// What a kernel makes of the pixels that `value` gives, and what the host makes of them.
+/// Under `fast`, parts of 1 may be rounded otherwise. Positions outside still read the border.
+fn fast_reads_are_near_to_those_of_the_host(env: &Env) {
+    const PIXELS: usize = 33;
+    let (queue, mut random) = (env.queue(), Random::new(8));
+    for format in ImageFormat::all().filter(|format| format.channel_type().is_float()) {
+        let image = UnsampledImage::from_vec(format, bytes_of(&mut random, format, PIXELS), PIXELS).unwrap();
+        let seen = Buffer::from_vec(vec![Float4::splat(9.0); PIXELS + 1]).unwrap();
+        let submitted = queue.submit(|cg| {
+            let (image, seen) = (cg.access_image::<Float4, _, _, _>(&image, Read), cg.access(&seen, Write));
+            let read = move |item: Item<1>| seen.set(item, image.read(item, item.index()));
+            cg.parallel_for(PIXELS + 1, float::fast(read))
+        });
+        submitted.unwrap();
+        let (seen, host) = (seen.to_vec().unwrap(), image.host_access::<Float4, _>(Read).unwrap());
+        for (i, seen) in seen.into_iter().enumerate() {
+            let expected = host.read(i);
+            let is_near = |d: usize| (seen[d] - expected[d]).abs() <= 4.0 * f32::EPSILON * expected[d].abs();
+            assert!((0..4).all(is_near), "{format} at {i}: {seen}, not {expected}");
+        }
+    }
+}
+
 fn written<V: PixelData>(
     queue: &Queue,
     format: ImageFormat,
@@ -157,7 +181,7 @@ fn work_items_own_their_pixels_in_one_to_three_dimensions(env: &Env) {
     check(&env.queue(), [3, 5, 6]);
 }
 
-/// Threads and lanes write bytes beside each other, of which none may take a neighbour's with it.
+/// Work-items write bytes beside each other, of which none may take a neighbour's with it.
 fn pixels_of_single_bytes_leave_their_neighbours_alone(env: &Env) {
     fn check<F: PixelFormat>(queue: &Queue, format: F) {
         const PIXELS: usize = 100_000;

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use oxisycl::float;
 use oxisycl::images::{
     AddressingMode, ChannelType, CoordinateMode, FilteringMode, ImageFormat, ImageSampler, PixelData, PixelFormat,
     R8Unorm, R32Float, Rgba8Srgb, Rgba8Unorm, Rgba16Float,
@@ -17,6 +18,7 @@ tests![
     every_sampler_gives_what_it_gives_on_the_host,
     volumes_and_lines_are_sampled_as_on_the_host,
     images_of_every_format_are_sampled_as_on_the_host,
+    strict_samples_have_the_bits_of_the_host,
     the_far_end_of_the_widest_image_is_sampled,
     integers_are_sampled_without_a_mixture,
     coordinates_that_are_no_numbers_or_infinite_are_harmless,
@@ -24,7 +26,7 @@ tests![
     a_constant_sampler_takes_the_place_of_the_images,
 ];
 
-/// A coordinate around an image of that extent. The extent is a power of two, so that the coordinate is exact, and so is its product.
+/// A coordinate around an image of that extent. If that is a power of two, the coordinate is exact, and so is its product.
 fn place(random: &mut Random, sampler: ImageSampler, extent: usize) -> f32 {
     // Each second one is a multiple of an eighth of a pixel: edges and centres of pixels are among them.
     let steps = if random.below(2) == 0 { 8 } else { 4096 };
@@ -134,6 +136,7 @@ fn check_format<V: PixelData + Default + Debug, const D: usize>(
 fn images_of_every_format_are_sampled_as_on_the_host(env: &Env) {
     fn integers<V: PixelData + PartialEq + Default + Debug>(queue: &Queue, format: ImageFormat) {
         let is_right = |_: ImageSampler, seen: V, expected: V| seen == expected;
+        check_format::<V, _>(queue, format, [8], is_right);
         check_format::<V, _>(queue, format, [4, 8], is_right);
         check_format::<V, _>(queue, format, [2, 4, 2], is_right);
     }
@@ -151,6 +154,45 @@ fn images_of_every_format_are_sampled_as_on_the_host(env: &Env) {
                 check_format::<Float4, _>(&queue, format, [2, 4, 2], is_right);
             }
         }
+    }
+}
+
+/// Extents are no powers of two: coordinates and what follows from them are rounded.
+fn strict_samples_have_the_bits_of_the_host(env: &Env) {
+    fn check<const D: usize>(queue: &Queue, format: ImageFormat, range: [usize; D]) {
+        let mut random = Random::new(6);
+        let bytes = bytes_of(&mut random, format, range.iter().product());
+        let image = SampledImage::from_vec(format, ImageSampler::NEAREST, bytes, range).unwrap();
+        let launch = [ImageSampler::ALL.len(), 8];
+        let samplers = ImageSampler::ALL.iter().flat_map(|&sampler| [sampler; 8]);
+        let places: Vec<[f32; D]> = samplers.map(|sampler| range.map(|n| place(&mut random, sampler, n))).collect();
+        let coordinates = Buffer::from_slice_nd(&places, launch).unwrap();
+        let seen = Buffer::from_vec_nd(vec![Float4::splat(9.0); places.len()], launch).unwrap();
+        let submitted = queue.submit(|cg| {
+            let image = cg.access_sampled::<Float4, _, _>(&image);
+            let (coordinates, seen) = (cg.access(&coordinates, Read), cg.access(&seen, Write));
+            cg.parallel_for(
+                launch,
+                float::strict(move |item: Item<2>| {
+                    let sampler = ImageSampler::ALL[item.get(0)];
+                    seen.set(item, image.sample_with(item, sampler, coordinates.get(item)));
+                }),
+            )
+        });
+        submitted.unwrap();
+        let (seen, host) = (seen.to_vec().unwrap(), image.host_access::<Float4>().unwrap());
+        for (i, (place, seen)) in places.into_iter().zip(seen).enumerate() {
+            let sampler = ImageSampler::ALL[i / launch[1]];
+            let expected = host.sample_with(sampler, place);
+            let bits = |pixel: Float4| pixel.to_array().map(f32::to_bits);
+            assert_eq!(bits(seen), bits(expected), "{format} by {sampler:?} at {place:?}: {seen}, not {expected}");
+        }
+    }
+    let queue = env.queue();
+    for format in ImageFormat::all().filter(|format| format.channel_type().is_float()) {
+        check(&queue, format, [5]);
+        check(&queue, format, [3, 7]);
+        check(&queue, format, [3, 5, 2]);
     }
 }
 
