@@ -24,6 +24,8 @@ type Flow = SampledImage<2, Rg32Float>;
 
 /// A flow explains the pixels that are at most so far away.
 const RADIUS: i32 = 3;
+/// The pixels along a side of that.
+const AROUND: usize = 2 * RADIUS as usize + 1;
 const STEPS: usize = 3;
 /// The shortest side of the smallest copy.
 const SMALLEST: usize = 16;
@@ -66,29 +68,20 @@ fn refined(queue: &Queue, first: &Frame, second: &Frame, coarse: &Flow) -> oxisy
     queue.parallel_for_with(first.range(), arguments, |item: Item<2>, (slopes, second, coarse, flow)| {
         let [y, x] = [item.get(0) as i32, item.get(1) as i32];
         // The sums of squares of slopes around. Beyond the edge they read as zero. A little more keeps what is flat where it is.
-        let (mut yy, mut yx, mut xx) = (1e-4, 0.0, 1e-4);
-        for dy in -RADIUS..=RADIUS {
-            for dx in -RADIUS..=RADIUS {
-                let slope = slopes.read(item, [y + dy, x + dx]);
-                yy += slope[1] * slope[1];
-                yx += slope[1] * slope[2];
-                xx += slope[2] * slope[2];
-            }
-        }
+        let around = slopes.window::<AROUND, AROUND>(item, [y - RADIUS, x - RADIUS]);
+        let (yy, yx, xx) = around.fold((1e-4, 0.0, 1e-4), |(yy, yx, xx), _, slope| {
+            (yy + slope[1] * slope[1], yx + slope[1] * slope[2], xx + slope[2] * slope[2])
+        });
         let scale = 1.0 / (yy * xx - yx * yx);
         let [centre_y, centre_x] = centre(item);
         let guess = coarse.sample(item, [0.5 * centre_y, 0.5 * centre_x]) * 2.0;
         let [mut down, mut right] = [guess[0], guess[1]];
         for _ in 0..STEPS {
-            let (mut by_y, mut by_x) = (0.0, 0.0);
-            for dy in -RADIUS..=RADIUS {
-                for dx in -RADIUS..=RADIUS {
-                    let slope = slopes.read(item, [y + dy, x + dx]);
-                    let there = second.sample(item, [centre_y + dy as f32 + down, centre_x + dx as f32 + right]);
-                    by_y += slope[1] * (slope[0] - there[0]);
-                    by_x += slope[2] * (slope[0] - there[0]);
-                }
-            }
+            let corner = [centre_y - RADIUS as f32 + down, centre_x - RADIUS as f32 + right];
+            let (by_y, by_x) = around.fold((0.0, 0.0), |(by_y, by_x), [dy, dx], slope| {
+                let there = second.sample(item, [corner[0] + dy as f32, corner[1] + dx as f32]);
+                (by_y + slope[1] * (slope[0] - there[0]), by_x + slope[2] * (slope[0] - there[0]))
+            });
             down += (scale * (xx * by_y - yx * by_x)).clamp(-1.5, 1.5);
             right += (scale * (yy * by_x - yx * by_y)).clamp(-1.5, 1.5);
         }
