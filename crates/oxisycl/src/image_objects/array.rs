@@ -67,6 +67,7 @@ impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
     /// layout (row-major without gaps), or not aligned to 16 bytes, it is copied.
     ///
     /// Errors: `Invalid` if elements are not pixels of the format, or channels of one. `Invalid`, too, if an extent is zero or above 2^30.
+    /// The array is dropped then: clone it if it is still needed.
     ///
     /// ```
     /// use ndarray::{Array3, array};

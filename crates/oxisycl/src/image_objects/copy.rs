@@ -175,7 +175,7 @@ impl Handler<'_> {
     }
 
     /// Copies host memory, which the command owns until it completes, to the bytes of an image, as [`copy_from_host`](Self::copy_from_host) does
-    /// to a buffer. The slot gives it back.
+    /// to a buffer. The slot gives it back. On an error it is dropped.
     ///
     /// Errors: `Invalid` if memory and image have different numbers of bytes, or for a second command in the group. `MemoryAllocation` if the image
     /// is larger than the device's largest allocation.

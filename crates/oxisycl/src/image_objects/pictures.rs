@@ -143,7 +143,8 @@ impl<F: PixelFormat> UnsampledImage<2, F> {
     /// The format says what the channels stand for. It has those of the pixels, in their order. `Rgba<u8>` may be
     /// [`Rgba8Unorm`](crate::images::Rgba8Unorm), [`Rgba8Srgb`](crate::images::Rgba8Srgb) or [`Rgba8Uint`](crate::images::Rgba8Uint).
     ///
-    /// Errors: `Invalid` if the format has other channels. `Invalid`, too, if an extent is zero or above 2^30.
+    /// Errors: `Invalid` if the format has other channels. `Invalid`, too, if an extent is zero or above 2^30. The picture is dropped then: clone it
+    /// if it is still needed.
     ///
     /// ```
     /// use image::{Rgba, RgbaImage};
