@@ -1,7 +1,7 @@
 //! Masks of lanes as numbers that are as wide as what the lanes compute with.
 //!
 //! Processors without registers for masks compare into vectors of the same width, and select by these. LLVM makes such code within a block. But a
-//! `<8 x i1>` that comes from another block is eight numbers of 16 bits there: it is packed at the end of a block, and unpacked at each use.
+//! `<8 x i1>` that comes from another block is eight numbers of 16 bits there. LLVM packs it at the end of a block, and unpacks it at each use.
 //! So masks that live across blocks become `<8 x i32>` here, with all bits of a lane set or none. Only the sign is asked for, by `icmp slt`.
 //!
 //! Comes after LLVM's optimisations, which would take it back. Invariant: each lane of a mask has the value that it had.
@@ -91,7 +91,7 @@ impl Web<'_> {
     }
 }
 
-/// Those who use a value in another block than its own.
+/// The users of a value in other blocks than its own.
 fn far_users<'c>(value: Value<'c>) -> impl Iterator<Item = Value<'c>> {
     value.users().into_iter().filter(move |user| user.block() != value.block())
 }
