@@ -181,6 +181,9 @@ fn the_driver_says_how_many_groups_of_a_kernel_a_unit_executes() {
     assert_eq!(kernel.info().preferred_multiple, 32);
     assert_eq!((kernel.info().private_bytes, kernel.info().registers), (Some(700), Some(40)));
     assert_eq!(kernel.groups_at_a_time(256, 0).expect("an answer"), Some(8));
+    // More than a function has without being allowed to, and more than the device has.
+    assert_eq!(kernel.groups_at_a_time(256, 60 << 10).expect("an answer"), Some(8));
+    assert_eq!(kernel.groups_at_a_time(256, 200 << 10).expect("an answer"), Some(0));
     fake.fail("cuOccupancyMaxActiveBlocksPerMultiprocessor", 0, 1);
     let error = kernel.groups_at_a_time(256, 0).expect_err("the driver refuses");
     assert!(error.to_string().contains("cuOccupancyMaxActiveBlocksPerMultiprocessor"), "{error}");

@@ -132,6 +132,7 @@ pub unsafe extern "system" fn cuDeviceGetAttribute(value: *mut c_int, attribute:
         38 => 50 << 20,
         75 => config.sm / 10,
         76 => config.sm % 10,
+        97 => 99 << 10,
         _ => 0,
     });
     unsafe { put(value, number) };

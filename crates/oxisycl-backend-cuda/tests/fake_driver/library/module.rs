@@ -1,6 +1,7 @@
 //! Modules: the names of kernels and the sizes of their parameters are all that is looked at.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::kernels::{Kernel, RAN_DIRECTLY, handle, signature, unload};
@@ -128,11 +129,18 @@ pub unsafe extern "system" fn cuModuleGetFunction(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "system" fn cuFuncSetAttribute(_function: usize, attribute: c_int, value: c_int) -> Code {
+pub unsafe extern "system" fn cuFuncSetAttribute(function: usize, attribute: c_int, value: c_int) -> Code {
     begin_in_context!(cuFuncSetAttribute);
     // Dynamic local memory, of which the device has 99 KiB for a group.
-    if attribute == 8 && (0..=99 << 10).contains(&value) { SUCCESS } else { INVALID_VALUE }
+    if attribute != 8 || !(0..=99 << 10).contains(&value) {
+        return INVALID_VALUE;
+    }
+    ALLOWED.lock().unwrap().push((function, value as usize));
+    SUCCESS
 }
+
+/// The dynamic local memory that functions may have beyond 48 KiB.
+static ALLOWED: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn cuFuncGetAttribute(value: *mut c_int, attribute: c_int, _function: usize) -> Code {
@@ -201,12 +209,14 @@ pub unsafe extern "system" fn cuOccupancyMaxPotentialBlockSize(
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
     blocks: *mut c_int,
-    _function: usize,
+    function: usize,
     threads: c_int,
-    _memory_size: usize,
+    memory_size: usize,
 ) -> Code {
     begin_in_context!(cuOccupancyMaxActiveBlocksPerMultiprocessor);
-    unsafe { put(blocks, 2048 / threads.max(1)) };
+    let is_allowed = |(of, bytes): &(usize, usize)| *of == function && *bytes >= memory_size;
+    let fits = memory_size <= 48 << 10 || ALLOWED.lock().unwrap().iter().any(is_allowed);
+    unsafe { put(blocks, if fits { 2048 / threads.max(1) } else { 0 }) };
     SUCCESS
 }
 
