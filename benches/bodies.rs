@@ -1,9 +1,10 @@
 //! Kernels that several benchmarks have: the forces between bodies, and the set of Mandelbrot, in `f32`.
 
+use bytemuck::AnyBitPattern;
 use oxisycl::prelude::*;
 
-/// A place and a mass, or a force. Aligned as OpenCL's `float4`, so that it is loaded at once.
-#[derive(Clone, Copy, Debug, PartialEq, DeviceCopyable)]
+/// A place and a mass, or a force. Aligned as `float4` of OpenCL and CUDA, so that it is loaded at once.
+#[derive(Clone, Copy, Debug, PartialEq, DeviceCopyable, AnyBitPattern)]
 #[repr(C, align(16))]
 pub(crate) struct Body {
     pub(crate) x: f32,

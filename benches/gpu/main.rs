@@ -13,6 +13,9 @@
 
 #[path = "../arguments.rs"]
 mod arguments;
+#[path = "../bodies.rs"]
+#[expect(dead_code, reason = "the set of Mandelbrot is for benchmarks on processors")]
+mod bodies;
 mod cases;
 mod first_launch;
 mod groups;
@@ -31,11 +34,11 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use bytemuck::AnyBitPattern;
 use oxisycl::prelude::*;
 use oxisycl::{BackendKind, Result};
 
 use arguments::{Arguments, Options};
+use bodies::{Body, pull};
 use cases::{Case, Peer};
 use random::Random;
 use verdict::Verdict;
@@ -49,16 +52,6 @@ const COPIES: [(usize, [&str; 2]); 2] = [
     (64 << 20, ["gpu.copy.to_device", "gpu.copy.to_host"]),
     (1 << 30, ["gpu.copy.to_device.1gib", "gpu.copy.to_host.1gib"]),
 ];
-
-/// A place and a mass, or a force. Aligned as CUDA's `float4`, so that it is loaded at once.
-#[derive(Clone, Copy, Debug, DeviceCopyable, AnyBitPattern)]
-#[repr(C, align(16))]
-struct Body {
-    x: f32,
-    y: f32,
-    z: f32,
-    w: f32,
-}
 
 fn main() -> ExitCode {
     // A run loads what the one before did, and first launches are what one of the figures is about.
@@ -329,25 +322,7 @@ fn nbody(device: &Device, random: &mut Random) -> Result<f64> {
     let start = bodies(random);
     let bodies = Buffer::from_vec(start.clone())?;
     let forces = Buffer::from_vec(start.clone())?;
-    let run = || -> Result {
-        let kernel = queue.submit(|cg| {
-            let (bodies, forces) = (cg.access(&bodies, Read), cg.access(&forces, Write));
-            cg.parallel_for(BODIES, move |item| {
-                let own = bodies.get(item);
-                let mut force = Body { x: 0.0, y: 0.0, z: 0.0, w: 0.0 };
-                for other in bodies.view(item).iter() {
-                    let (dx, dy, dz) = (other.x - own.x, other.y - own.y, other.z - own.z);
-                    let r = 1.0 / (dx * dx + dy * dy + dz * dz + 1e-6).sqrt();
-                    let f = other.w * r * r * r;
-                    force.x += f * dx;
-                    force.y += f * dy;
-                    force.z += f * dz;
-                }
-                forces.set(item, force);
-            })
-        });
-        kernel?.wait()
-    };
+    let run = || pull(&queue, &bodies, &forces)?.wait();
     let time = best_of(10, run)?;
     check_forces(&start, &forces.to_vec()?, 20, random);
     Ok((BODIES * BODIES) as f64 / time / 1e9)
