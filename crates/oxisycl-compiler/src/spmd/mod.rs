@@ -10,7 +10,8 @@
 //! - `linear` puts regions in line under masks. `widen` has instructions, `singly` what has no vector form, `memory` accesses, and `traps` the way of
 //!   a lane that fails. They write by `emitter`. `plan` decides what stands behind branches, and `conversions` replaces what processors have no
 //!   instruction for.
-//! - `cost` estimates how much faster that is, and chooses the number of lanes.
+//! - `cost` estimates how much faster that is, and chooses the number of lanes. `llvms` finds loops that LLVM makes vectors of without lanes.
+//! - `wide_masks` comes last, once LLVM has optimised the code: masks between blocks become numbers.
 //!
 //! Two tests make random functions. `fuzz` holds what `cfg` and `shape` say against an interpreter. `tests::vectors` executes bodies as vectors, and
 //! compares the bits that they leave in memory with those of single items.

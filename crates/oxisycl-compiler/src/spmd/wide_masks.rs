@@ -33,14 +33,15 @@ pub(crate) fn widen(module: &Module<'_>) {
 
 /// Has a comparison's result come to other blocks as numbers of so many bits.
 fn carry(module: &Module<'_>, comparison: Value<'_>, bits: u32) {
-    let users = once_each(far_users(comparison));
+    // A phi is one of masks that stay as they are.
+    let users = once_each(far_users(comparison).filter(|user| !user.is(Opcode::PHI)));
     if users.is_empty() {
         return;
     }
     let context = module.context();
     let wide = Type::int(context, bits).vector(comparison.value_type().elements().1 as u32);
     let number = Builder::before(context, comparison.next()).cast(Opcode::SEXT, comparison, wide);
-    for user in users.into_iter().filter(|user| !user.is(Opcode::PHI)) {
+    for user in users {
         let mask = Builder::before(context, user).compare(SIGNED_LESS, number, wide.null());
         replace_operands(user, comparison, mask);
     }
