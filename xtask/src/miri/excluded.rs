@@ -92,7 +92,7 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
         "oxisycl-runtime",
         &[
             "program::compiling::tests::a_marker_goes_when_its_compilation_ends",
-            "program::compiling::tests::a_marker_that_nobody_holds_is_a_crash_until_it_is_removed",
+            "program::compiling::tests::a_marker_of_two_ended_processes_is_a_crash_until_it_is_removed",
             "program::compiling::tests::an_empty_marker_is_no_crash",
             "program::disk_cache::tests::a_file_that_others_can_write_or_that_is_a_link_is_not_read_but_replaced",
             "program::disk_cache::tests::a_folder_that_others_can_enter_is_not_used",
