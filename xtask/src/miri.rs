@@ -146,6 +146,6 @@ mod tests {
         let targets = targets(&workspace, "oxisycl-runtime").unwrap();
         assert_eq!(targets, [None, Some("graph".to_owned()), Some("process".to_owned())]);
         let facade = super::targets(&workspace, "oxisycl").unwrap();
-        assert!(facade.contains(&Some("soundness".to_owned())) && !facade.contains(&Some("compile_fail".to_owned())));
+        assert!(facade.contains(&Some("soundness".to_owned())) && !facade.contains(&Some("conformance".to_owned())));
     }
 }

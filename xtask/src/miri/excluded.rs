@@ -16,7 +16,6 @@ pub(super) const EXCLUDED_TARGETS: &[(&str, Reason)] = &[
         "more than half an hour; the unit tests of the host's backend run commands on threads of their own",
     ),
     ("oxisycl-backend-testing::toy", "more than half an hour, since its thread and a waiting one take turns"),
-    ("oxisycl::compile_fail", "it runs the compiler"),
     ("oxisycl::conformance", "its sizes and time limits are those of devices; both sanitizers run it"),
     ("oxisycl::endurance", PROCESSES),
     ("oxisycl::examples", PROCESSES),

@@ -35,6 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("oxisycl-dylib", &["oxisycl"]),
     ("oxisycl-examples", &[]),
     ("oxisycl-kernel-suite", &[]),
+    ("oxisycl-ui-tests", &[]),
     ("cargo-sycl", &["oxisycl", "oxisycl-cache", "oxisycl-image", "oxisycl-compiler"]),
     ("xtask", &[]),
 ];
