@@ -37,8 +37,8 @@ const WITH_REFERENCE: &[&str] = &["gpu", "images"];
 /// The argument of the benchmark `host` for programs that plain cargo builds.
 const PLAIN: &str = "--plain";
 
-/// The argument of benchmarks with native code that takes the place of the one in [`DEVICES`].
-const LANES: &str = "--lanes";
+/// Arguments that take the place of those in [`DEVICES`]: the number of lanes, and the level of native code.
+const CHOSEN: [&str; 2] = ["--lanes", "--targets"];
 
 /// Variables with the number of threads on each side of the benchmarks `host` and `images`. One thread's time says most on a machine that
 /// others use. The last one is for the OpenCL driver that set-up installs.
@@ -90,17 +90,19 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
     }
 }
 
-/// The arguments of `cargo sycl`, if that builds the benchmark. [`LANES`] is taken out of the benchmark's own.
+/// The arguments of `cargo sycl`, if that builds the benchmark. Those of [`CHOSEN`] are taken out of the benchmark's own.
 fn targets(name: &str, arguments: &mut Vec<String>) -> Result<Option<Vec<String>>> {
     let is_plain = arguments.iter().any(|argument| argument == PLAIN);
     let Some((_, targets)) = DEVICES.iter().find(|(device, _)| *device == name && !is_plain) else { return Ok(None) };
     let mut targets: Vec<String> = targets.iter().map(|argument| (*argument).to_owned()).collect();
-    let find = |arguments: &[String]| arguments.iter().position(|argument| argument == LANES);
-    if let (Some(own), Some(asked)) = (find(&targets), find(arguments)) {
-        if asked + 1 == arguments.len() {
-            return Err(Failure::new(format!("{LANES} needs a value")));
+    for chosen in CHOSEN {
+        let find = |arguments: &[String]| arguments.iter().position(|argument| argument == chosen);
+        if let (Some(own), Some(asked)) = (find(&targets), find(arguments)) {
+            if asked + 1 == arguments.len() {
+                return Err(Failure::new(format!("{chosen} needs a value")));
+            }
+            targets[own + 1] = arguments.drain(asked..asked + 2).next_back().unwrap_or_default();
         }
-        targets[own + 1] = arguments.drain(asked..asked + 2).next_back().unwrap_or_default();
     }
     Ok(Some(targets))
 }
@@ -167,6 +169,8 @@ mod tests {
         assert_eq!(of("gpu", &[]), some("--targets sm_70,sm_80", ""));
         assert_eq!(of("host", &["--rounds", "3"]), some("--targets host-v3 --lanes auto", "--rounds 3"));
         assert_eq!(of("host", &["--lanes", "8", "--seed", "1"]), some("--targets host-v3 --lanes 8", "--seed 1"));
+        let v4 = ["--rounds", "9", "--targets", "host-v4", "--lanes", "16"];
+        assert_eq!(of("host", &v4), some("--targets host-v4 --lanes 16", "--rounds 9"));
         assert_eq!(of("host", &["--seed", "1", PLAIN]), Ok((None, format!("--seed 1 {PLAIN}"))));
         assert_eq!(of("host", &["--lanes"]), Err("--lanes needs a value".to_owned()));
         assert_eq!(of("images", &[]), some("--targets sm_70,host-v3 --lanes 8", ""));
