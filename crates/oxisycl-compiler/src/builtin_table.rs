@@ -177,6 +177,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all("begin_message", ACTION, Effects::Memory, OwnBody).with_nvptx(Later),
     all("formatting_was_cut_off", QUESTION, Effects::Memory, OwnBody).with_nvptx(Later).with_spirv(Body),
     all("each_item", Signature::Loop, Effects::Memory, OwnBody),
+    all("in_turn", ACTION, Effects::Marker, OwnBody),
     all("not_on_the_host", Signature::Never, Effects::Ends, OwnBody),
     all("is_paired", QUESTION, Effects::None, OwnBody).with_nvptx(Later),
     all("next_item", ACTION, Effects::Marker, Later),

@@ -385,12 +385,12 @@ fn inline_everything(unit: &mut Unit<'_, '_>) {
 }
 
 fn vectorise_item_loops(unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
-    let is_range = unit.kernel.as_ref().is_some_and(|kernel| matches!(kernel.form, Form::Range(_)));
+    let is_single = unit.kernel.as_ref().is_some_and(|kernel| kernel.form == Form::Single);
     let Some(level) = unit.target.native_level() else { return Ok(()) };
-    let done = if is_range {
-        item_loops::vectorise_all(&unit.module, unit.target.machine(), (level, unit.lanes))?
+    let done = if is_single {
+        Vectorisation::none(vec![item_loops::Outcome::of_a_task()])
     } else {
-        Vectorisation::none(vec![item_loops::Outcome::of_groups()])
+        item_loops::vectorise_all(&unit.module, unit.target.machine(), (level, unit.lanes))?
     };
     unit.item_loops.extend(done.outcomes);
     if let Some(module) = done.module {

@@ -56,6 +56,11 @@ pub fn each_item(count: usize, body: impl Fn(usize)) {
     }
 }
 
+/// Says that the calling work-item takes its turn on the thread: it accesses memory that other work-items of the thread access too, without atomics.
+/// Does nothing. A compiler that runs several work-items at once looks for it.
+#[inline(always)]
+pub fn in_turn() {}
+
 /// Stands for the end of the program in bodies that native code never reaches.
 #[cold]
 fn not_on_the_host() -> ! {

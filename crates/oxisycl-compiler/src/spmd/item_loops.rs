@@ -11,7 +11,7 @@ use super::cost::Gain;
 use super::examine::Refused;
 use super::llvms::{Own, own_vectors};
 use super::widen::is_note;
-use super::{Vectorised, vectorise};
+use super::{Vectorised, in_turn, vectorise};
 use crate::error::CompileError;
 use crate::llvm::pass_lists::DROP_UNUSED;
 use crate::llvm::{
@@ -45,10 +45,9 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// What becomes of kernels that are not over a range.
-    pub(crate) fn of_groups() -> Self {
-        // One thread runs a group, so that its atomic operations on local memory are plain ones there, which lanes would mix.
-        Self::Scalar("it is no `parallel_for` over a range".to_owned())
+    /// What becomes of kernels without a loop.
+    pub(crate) fn of_a_task() -> Self {
+        Self::Scalar("it is a single task".to_owned())
     }
 }
 
@@ -119,37 +118,50 @@ pub(crate) fn vectorise_all<'c>(
         }
         return Ok(Vectorisation::none(outcomes));
     }
+    in_turn::keep(&copy);
     copy.run(SIMPLIFY, Some(machine), &TUNING)?;
     strip_host_abi::inline_cold(&copy);
     copy.run(SIMPLIFY_AGAIN, Some(machine), &TUNING)?;
+    let take_turns: Vec<bool> =
+        loops.iter().map(|parts| Ok(in_turn::is_marked(parts.body(&copy)?))).collect::<Result<_, CompileError>>()?;
+    in_turn::forget(&copy);
     let (level, lanes) = of;
-    let own = match &loops[..] {
-        [parts] if lanes == Lanes::Auto && outcomes.is_empty() => own_vectors(&copy, machine, level, parts)?,
-        _ => Own::Scalar,
-    };
-    if own != Own::Scalar {
-        return Ok(Vectorisation { module: None, outcomes: vec![Outcome::Llvms], is_stream: own == Own::Stream });
+    let is_only = loops.len() == 1 && outcomes.is_empty();
+    // Before the first of them has steps, which a trial of another one would have to look at, too.
+    let mut owns = vec![Own::Scalar; loops.len()];
+    for (number, own) in owns.iter_mut().enumerate() {
+        if lanes == Lanes::Auto && !take_turns[number] {
+            *own = own_vectors(&copy, machine, level, (&loops, number))?;
+        }
     }
     let mut is_vector = false;
-    for parts in &loops {
+    for (number, parts) in loops.iter().enumerate() {
         let (body, steps) = (parts.body(&copy)?, parts.steps(&copy)?);
-        let (vector, outcome) = match vectorise(&copy, Some(machine), body, of)? {
-            Ok(Vectorised { function, estimate }) => {
-                let lanes = estimate.lanes;
-                (Some((function, lanes)), Outcome::Vector { lanes, gain: estimate.gain() })
+        let mut vector = None;
+        let outcome = if take_turns[number] {
+            Outcome::Scalar("its work-items share memory of their thread".to_owned())
+        } else if owns[number] != Own::Scalar {
+            Outcome::Llvms
+        } else {
+            match vectorise(&copy, Some(machine), body, of)? {
+                Ok(Vectorised { function, estimate }) => {
+                    vector = Some((function, estimate.lanes));
+                    Outcome::Vector { lanes: estimate.lanes, gain: estimate.gain() }
+                }
+                Err(refused) => Outcome::Scalar(place_and_reason(refused)),
             }
-            Err(refused) => (None, Outcome::Scalar(place_and_reason(refused))),
         };
         is_vector |= vector.is_some();
         define_steps(&copy, steps, body, vector);
         outcomes.push(outcome);
     }
+    let is_stream = is_only && owns[0] == Own::Stream;
     if let Err(error) = copy.verify("vectorisation") {
         give_up(&mut outcomes, &error);
         return Ok(Vectorisation::none(outcomes));
     }
     copy.run(DROP_UNUSED, Some(machine), &TUNING)?;
-    Ok(Vectorisation { module: is_vector.then_some(copy), outcomes, is_stream: false })
+    Ok(Vectorisation { module: is_vector.then_some(copy), outcomes, is_stream })
 }
 
 /// Says that no loop has vectors after all, since the copy of the module is not valid.

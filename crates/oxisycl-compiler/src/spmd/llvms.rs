@@ -11,7 +11,7 @@ use super::item_loops::{ItemLoop, define_steps};
 use super::shape::Shapes;
 use crate::error::CompileError;
 use crate::llvm::pass_lists::DROP_UNUSED;
-use crate::llvm::{Layout, Machine, Module, PassTuning, TypeKind, Value, Vectors};
+use crate::llvm::{Layout, Linkage, Machine, Module, PassTuning, TypeKind, Value, Vectors};
 
 /// The most instructions of a body that LLVM is tried on.
 const MOST_INSTRUCTIONS: usize = 64;
@@ -29,19 +29,23 @@ pub(super) enum Own {
     Stream,
 }
 
-/// What LLVM makes of the only item loop of a kernel, whose function has no body yet.
+/// What LLVM makes of one of the item loops of a kernel, whose functions have no bodies yet.
 pub(super) fn own_vectors(
     module: &Module<'_>,
     machine: &Machine,
     level: HostLevel,
-    parts: &ItemLoop,
+    (loops, number): (&[ItemLoop], usize),
 ) -> Result<Own, CompileError> {
+    let parts = &loops[number];
     let own = expected(module, machine, level, parts.body(module)?)?;
     if own == Own::Scalar {
         return Ok(own);
     }
-    // As a part of its kernel, where lengths are known to be those of the range.
+    // As a part of its kernel, where lengths are known to be those of the range. The other loops stay calls.
     let trial = module.clone();
+    for others in loops {
+        others.body(&trial)?.set_linkage(Linkage::INTERNAL);
+    }
     define_steps(&trial, parts.steps(&trial)?, parts.body(&trial)?, None);
     trial.run(DROP_UNUSED, Some(machine), &TUNING)?;
     trial.run(OPTIMISE, Some(machine), &TUNING)?;
@@ -104,7 +108,7 @@ mod tests {
         module.set_target(machine.triple(), &machine.data_layout());
         module.verify("parsing").expect("a test is valid");
         let parts = ItemLoop { body: "body".to_owned(), steps: "steps".to_owned() };
-        let own = own_vectors(&module, &machine, HostLevel::V3, &parts).expect("passes");
+        let own = own_vectors(&module, &machine, HostLevel::V3, (&[parts], 0)).expect("passes");
         assert!(module.function("steps").expect("it is declared").is_declaration(), "the module stays as it is");
         own
     }

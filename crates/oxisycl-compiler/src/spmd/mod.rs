@@ -6,7 +6,7 @@
 //! Parts, in the order of their use:
 //! - `item_loops` finds the loops over items, takes their bodies apart, and makes steps of as many items as there are lanes.
 //! - `cfg` has the body's regions and nodes, and `shape` what differs between lanes.
-//! - `examine` and `scalar_only` refuse what cannot be in lanes, or must not be.
+//! - `in_turn`, `examine` and `scalar_only` refuse what cannot be in lanes, or must not be.
 //! - `linear` puts regions in line under masks. `widen` has instructions, `singly` what has no vector form, `memory` accesses, and `traps` the way of
 //!   a lane that fails. They write by `emitter`. `plan` decides what stands behind branches, and `conversions` replaces what processors have no
 //!   instruction for.
@@ -48,8 +48,8 @@
 //! - A wait of one item for another one of its vector never ends. [`scalar_only`] refuses what may wait.
 //! - Memory of a thread, such as a `thread_local!`, serves one item at a time. [`scalar_only`] refuses what reaches it.
 //! - A caught panic would let a lane go on alone to the return. [`cfg::Graph::of`] refuses it.
-//! - Items that run in turn on a thread may share memory without atomics, such as the bins of a group in its own memory. Only phases and reductions
-//!   have that, and [`item_loops`] leaves their loops scalar.
+//! - Items that run in turn on a thread may share memory without atomics, such as the bins of a group in its own memory. The device library marks
+//!   them, and [`in_turn`] has [`item_loops`] leave their loops scalar.
 
 mod cfg;
 mod conversions;
@@ -58,6 +58,7 @@ mod emitter;
 mod examine;
 #[cfg(test)]
 mod fuzz;
+mod in_turn;
 pub(crate) mod item_loops;
 mod linear;
 mod llvms;

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use super::{AtomicElement, AtomicInteger, AtomicValue, LoadOrder, Order, Relaxed, Scope, StoreOrder, TakesOrder};
 use crate::InItem;
-use crate::builtin::is_device_code;
+use crate::builtin::{in_turn, is_device_code};
 use crate::item::NotSend;
 
 /// An element for atomic operations, in the hands of one work-item (SYCL 2020 `atomic_ref`).
@@ -115,7 +115,11 @@ impl<'k, T: AtomicValue> AtomicRef<'k, T> {
     /// Whether plain operations are atomic: one thread runs all work-items that can reach the element.
     #[inline(always)]
     fn is_plain(self) -> bool {
-        self.is_local && !is_device_code()
+        let is_plain = self.is_local && !is_device_code();
+        if is_plain {
+            in_turn();
+        }
+        is_plain
     }
 
     /// Loads the element.

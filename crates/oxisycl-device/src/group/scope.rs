@@ -226,7 +226,8 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
             let item = self.phase_item(local, linear);
             let guard = OnUnwind { id: item.item.id, chunk };
             if cfg!(panic = "abort") {
-                // Nothing unwinds, so that the panic hook reads it.
+                // Nothing unwinds, so that the panic hook reads it. It is that of one work-item.
+                builtin::in_turn();
                 leave_id(chunk, item.item.id);
             }
             // SAFETY: each position once, one after the other.
@@ -288,6 +289,7 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
             // The work-item that a device would run the position on.
             let guard = OnLogicalUnwind { position: linear, extent, group: self.id, chunk };
             if cfg!(panic = "abort") {
+                builtin::in_turn();
                 guard.leave();
             }
             run(id, linear);
@@ -430,8 +432,10 @@ impl<const D: usize> OnLogicalUnwind<'_, D> {
     fn leave(&self) {
         let (mut id, mut rest) = ([0; D], self.position);
         for d in (0..D).rev() {
-            id[d] = self.group[d] * self.extent[d] + rest % self.extent[d];
-            rest /= self.extent[d];
+            // No extent is zero, and nothing may panic in here.
+            let (whole, local) = (rest.checked_div(self.extent[d]), rest.checked_rem(self.extent[d]));
+            id[d] = self.group[d] * self.extent[d] + local.unwrap_or(0);
+            rest = whole.unwrap_or(0);
         }
         leave_id(self.chunk, id);
     }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use libtest_mimic::{Completion, Failed, Trial};
 
 use oxisycl::prelude::*;
-use oxisycl::{BackendKind, Device, KernelId, float};
+use oxisycl::{BackendKind, Device, KernelId, float, observe};
 
 use crate::outcome::{Outcome, Tolerance};
 use crate::refusals;
@@ -242,7 +242,13 @@ pub(crate) fn main(themes: &[(&str, &[Test])]) -> ExitCode {
             }));
         }
     }
-    libtest_mimic::run(&settings, trials).exit_code()
+    let before = observe::counters();
+    let conclusion = libtest_mimic::run(&settings, trials);
+    let done = observe::counters() - before;
+    if done.native_kernels > 0 {
+        eprintln!("{} of {} launches ran native code", done.native_kernels, done.kernels);
+    }
+    conclusion.exit_code()
 }
 
 /// What the outcome means for a kernel that the device can run, or is listed as one that it must refuse.

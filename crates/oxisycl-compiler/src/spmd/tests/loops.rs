@@ -158,10 +158,66 @@ fn a_loop_that_stays_scalar_has_the_code_that_it_has_without_lanes() {
 }
 
 #[test]
-fn the_loops_of_groups_stay_scalar() {
+fn the_loops_of_phases_have_lanes_and_a_task_has_no_loop() {
     let (text, options) = compile("", 8, Form::Group(1));
-    assert_eq!(text, compile("", 1, Form::Group(1)).0);
-    assert!(options.ends_with("its work-items run one by one: it is no `parallel_for` over a range"), "{options}");
+    assert!(text.contains("fadd <8 x float>") && options.contains("in vectors of 8 lanes"), "{options}");
+    let (text, options) = compile("", 8, Form::Single);
+    assert_eq!(text, compile("", 1, Form::Single).0);
+    assert!(options.ends_with("its work-items run one by one: it is a single task"), "{options}");
+}
+
+/// The mark of the device library, and a call of it for each item.
+const TURNS: (&str, &str) = (
+    "define internal void @_ZN14oxisycl_device7builtin7in_turn17hd37baa6394757394E() #1 {
+  ret void
+}
+define void @oxisycl_entry.k",
+    "call void @_ZN14oxisycl_device7builtin7in_turn17hd37baa6394757394E()",
+);
+
+#[test]
+fn items_that_take_their_turn_on_a_thread_stay_scalar() {
+    let (mark, call) = TURNS;
+    let text = LOOP.replace("DROP", "").replace("define void @oxisycl_entry.k", mark);
+    for lanes in [Lanes::Number(8), Lanes::Auto] {
+        let (code, options) = compile_in(&text.replace("CODE", call), lanes, Form::Group(1));
+        assert!(options.ends_with("its work-items share memory of their thread"), "{options}");
+        assert_eq!(code, compile_in(&text.replace("CODE", call), Lanes::Number(1), Form::Group(1)).0);
+        assert!(!code.contains("in_turn"), "{code}");
+    }
+    // A mark elsewhere is no concern of this loop.
+    let elsewhere = text
+        .replace("CODE", "")
+        .replace("  %n = load i64, ptr %n.at\n", &format!("  %n = load i64, ptr %n.at\n  {call}\n"));
+    let (code, options) = compile_text(&elsewhere, 8, Form::Group(1));
+    assert!(code.contains("fadd <8 x float>") && !code.contains("in_turn"), "{options}: {code}");
+}
+
+/// Each loop of a kernel is judged for itself.
+#[test]
+fn one_loop_of_a_kernel_has_lanes_and_another_one_the_vectors_of_llvm() {
+    let names = [
+        ("_RNCNvCs1234_3app6kernel0Cs1234_3app", "_RNCNvCs1234_3app6kernels_0Cs1234_3app"),
+        ("9each_item17hd37baa6394757393E", "9each_item17hd37baa6394757399E"),
+        ("@helper", "@other"),
+    ];
+    let text = LOOP.replace("DROP", "");
+    let (first, last) =
+        (text.find("define internal float @helper").unwrap(), text.find("define void @oxisycl_entry.k").unwrap());
+    let second = names.iter().fold(text[first..last].to_owned(), |text, (one, other)| text.replace(one, other));
+    let call = "call void @_ZN14oxisycl_device7builtin9each_item17hd37baa6394757393E(i64 %n, ptr %p)";
+    let both =
+        format!("{call}\n  {}", names.iter().fold(call.to_owned(), |text, (one, other)| text.replace(one, other)));
+    let text = text.replace("CODE", "").replace(call, &both)
+        + &second.replace("CODE", SQUARES).replace("fadd float %v, %v", "fadd float %u, %v");
+    let (code, options) = compile_in(&text, Lanes::Auto, Form::Group(1));
+    let outcomes: Vec<&str> = options.split("; ").skip(1).collect();
+    assert!(
+        outcomes.len() == 2 && outcomes[0] == "its work-items run in vectors that LLVM makes by itself",
+        "{options}"
+    );
+    assert!(outcomes[1].starts_with("its work-items run in vectors of "), "{options}");
+    assert!(code.contains("x float>"), "{code}");
 }
 
 #[test]
@@ -211,24 +267,26 @@ fn a_kernel_without_an_item_loop_says_so() {
     assert_eq!(reason(&text), "its loop over work-items was not found");
 }
 
+/// A loop that items leave at different times, of which LLVM makes no vectors.
+const SQUARES: &str = "br label %again
+    again:
+    %n = phi i32 [ 0, %0 ], [ %m, %again ]
+    %w = phi float [ %v, %0 ], [ %u, %again ]
+    %u = fmul float %w, %w
+    %m = add i32 %n, 1
+    %is_small = fcmp olt float %u, 100.0
+    %is_early = icmp ult i32 %m, 50
+    %goes_on = and i1 %is_small, %is_early
+    br i1 %goes_on, label %again, label %after
+    after:";
+
 #[test]
 fn the_number_of_lanes_is_chosen_by_the_estimate() {
     let text = LOOP.replace("CODE", "").replace("DROP", "");
     let (code, options) = compile_in(&text, Lanes::Auto, Form::Range(1));
     assert!(code.contains("x float>") && options.contains("in vectors that LLVM makes by itself"), "{options}");
     assert!(compile_text(&text, 8, Form::Range(1)).1.contains("in vectors of 8 lanes"), "a number is a command");
-    let squares = "br label %again
-        again:
-        %n = phi i32 [ 0, %0 ], [ %m, %again ]
-        %w = phi float [ %v, %0 ], [ %u, %again ]
-        %u = fmul float %w, %w
-        %m = add i32 %n, 1
-        %is_small = fcmp olt float %u, 100.0
-        %is_early = icmp ult i32 %m, 50
-        %goes_on = and i1 %is_small, %is_early
-        br i1 %goes_on, label %again, label %after
-        after:";
-    let text = LOOP.replace("CODE", squares).replace("DROP", "").replace("fadd float %v, %v", "fadd float %u, %v");
+    let text = LOOP.replace("CODE", SQUARES).replace("DROP", "").replace("fadd float %v, %v", "fadd float %u, %v");
     let (code, options) = compile_in(&text, Lanes::Auto, Form::Range(1));
     assert!(code.contains("x float>") && options.contains("its work-items run in vectors of "), "{options}");
     // Divisions are made for one lane after the other.

@@ -193,6 +193,7 @@ unsafe fn run_group<'wi, 'cg: 'wi, S: Shape<D>, const D: usize>(
         let id = id_of(local);
         let guard = OnUnwind { id, chunk, host };
         if cfg!(panic = "abort") {
+            builtin::in_turn();
             leave_id(chunk, id);
         }
         // SAFETY: each position once. The group is behind `host` as long as a work-item runs.
