@@ -18,8 +18,12 @@ mod case;
 mod counts;
 mod entries;
 mod grids;
+mod groups;
 #[cfg(target_arch = "x86_64")]
 mod hand;
+#[path = "../matrices.rs"]
+#[expect(dead_code, reason = "peers are for the benchmark of groups")]
+mod matrices;
 mod numbers;
 mod pictures;
 mod points;
@@ -169,7 +173,7 @@ fn run_cases(host: &Device, options: Options, seed: u64, mode: Mode) -> Result<V
         }
     }
     if mode != Mode::Plain {
-        for run in [numbers::run, pictures::run] {
+        for run in [numbers::run, pictures::run, groups::run] {
             run(&setting, &mut results)?;
         }
     }
