@@ -22,7 +22,7 @@ use self::table::{Access, Kind, Table, Work, bits};
 use super::cfg::{BlockIdx, Graph, LoopIdx, Node};
 use super::plan::{Guard, guard, has_all_lanes, scalar_check, wants_copy};
 use super::shape::{Shape, Shapes, Status};
-use super::singly::is_made_singly;
+use super::singly::{is_copy, is_made_singly};
 use crate::llvm::{Layout, Opcode, Value};
 
 /// The loop over items: one more item, or one more vector.
@@ -156,6 +156,7 @@ impl<'a, 'c> Costs<'a, 'c> {
         match instruction.opcode() {
             Some(Opcode::BRANCH) if instruction.operands().len() == 1 => Work::default(),
             Some(Opcode::STORE) if kind == Kind::Access => Work { busy: 8, late: 0 },
+            Some(Opcode::CALL) if let Some(bytes) = copied_bytes(instruction) => self.table.copy(bytes),
             // Mostly loaded once for a row.
             Some(Opcode::LOAD) if self.is_made_for_rows(instruction) => Work { busy: 2, late: 0 },
             _ => self.table.scalar(kind, width(instruction)),
@@ -173,6 +174,7 @@ impl<'a, 'c> Costs<'a, 'c> {
         match instruction.opcode() {
             Some(Opcode::BRANCH) => self.branch(instruction, block, lanes),
             Some(Opcode::LOAD | Opcode::STORE) if kind == Kind::Access => self.access(instruction, whole, lanes),
+            Some(Opcode::CALL) if let Some(bytes) = copied_bytes(instruction) => self.table.copies(bytes, lanes),
             _ if is_made_singly(instruction) && (varies || instruction.is_atomic()) => {
                 self.table.vector(kind, bits, lanes)
             }
@@ -292,6 +294,11 @@ impl<'a, 'c> Costs<'a, 'c> {
         }
         sum
     }
+}
+
+/// The bytes that a call copies or fills, if their number is known.
+fn copied_bytes(call: Value<'_>) -> Option<u64> {
+    if is_copy(call) { call.operand(2).integer() } else { None }
 }
 
 /// The bits of the elements that an instruction works on in vectors.

@@ -6,7 +6,7 @@
 use super::cfg::{BlockIdx, Graph, Refusal};
 use super::memory::stride;
 use super::shape::{Shape, Shapes};
-use super::singly::is_made_singly;
+use super::singly::{COPIES, is_made_singly};
 use super::traps::is_of_traps;
 use super::widen::{elementwise, is_binary, is_element, is_note};
 use crate::llvm::{Layout, Opcode, Type, TypeKind, Value, ValueKind};
@@ -30,9 +30,6 @@ impl<'c> From<Refusal<'c>> for Refused<'c> {
         Self { reason: refusal.reason.to_string(), at: refusal.at }
     }
 }
-
-/// Intrinsics that are loads and stores. The guard of a work-item leaves its id by them when it panics.
-const MEMORY: [&str; 3] = ["llvm.memset.", "llvm.memcpy.", "llvm.memmove."];
 
 /// The bytes that the variables of all lanes may have together. Each lane has its own ones, on the stack of the thread.
 const MAX_PRIVATE_BYTES: u64 = 64 << 10;
@@ -119,7 +116,8 @@ fn called(call: Value<'_>) -> String {
 
 /// Checks code that a panic reaches, which becomes scalar code of one lane.
 fn trap(instruction: Value<'_>, is_unwound: bool) -> Check {
-    let copies = |callee: Value<'_>| MEMORY.iter().any(|name| callee.name().starts_with(name));
+    // The guard of a work-item leaves its id by them when it panics.
+    let copies = |callee: Value<'_>| COPIES.iter().any(|name| callee.name().starts_with(name));
     let is_call = instruction.callee().is_some_and(|callee| !copies(callee)) && !is_note(instruction);
     if is_call && is_unwound {
         return Err(format!("it calls {} when it panics, as a destructor does", called(instruction)));

@@ -1,7 +1,7 @@
 //! What has no vector form: executed once for each active lane, one lane after the other, as scalar code.
 //!
-//! Such are atomic operations, and calls of functions that only compute: C's mathematics, LLVM's intrinsics for it, and the program's functions
-//! that were not inlined. No lane runs them that the item itself would not run.
+//! Such are atomic operations, copies of memory, and calls of functions that only compute. Those are C's mathematics, LLVM's intrinsics for it, and the
+//! program's functions that were not inlined. No lane runs them that the item itself would not run.
 
 use super::emitter::{Emitter, Mask};
 use super::shape::Shape;
@@ -31,6 +31,15 @@ const MATHEMATICS: [&str; 18] = [
     "llvm.tanh.",
 ];
 
+/// Intrinsics that are loads and stores of many bytes.
+pub(super) const COPIES: [&str; 3] = ["llvm.memset.", "llvm.memcpy.", "llvm.memmove."];
+
+/// Whether a call copies or fills memory, and is not volatile.
+pub(super) fn is_copy(call: Value<'_>) -> bool {
+    let is_named = |callee: Value<'_>| COPIES.iter().any(|name| callee.name().starts_with(name));
+    call.is(Opcode::CALL) && call.callee().is_some_and(is_named) && call.operand(3).integer() == Some(0)
+}
+
 /// Whether a call only computes: the callee waits for nothing, keeps nothing, and returns.
 pub(super) fn only_computes(call: Value<'_>) -> bool {
     let Some(callee) = call.callee().filter(|callee| callee.kind() == ValueKind::Function) else { return false };
@@ -54,7 +63,7 @@ pub(super) fn is_made_singly(instruction: Value<'_>) -> bool {
     match instruction.opcode() {
         Some(Opcode::LOAD | Opcode::STORE) => instruction.is_atomic(),
         Some(Opcode::ATOMIC_RMW) => true,
-        Some(Opcode::CALL) => elementwise(instruction).is_none() && only_computes(instruction),
+        Some(Opcode::CALL) => is_copy(instruction) || elementwise(instruction).is_none() && only_computes(instruction),
         _ => false,
     }
 }
@@ -123,7 +132,7 @@ impl<'c> Emitter<'c, '_> {
         }
         self.builder.insert(copy);
         self.places.set(copy, instruction);
-        if instruction.is_atomic() {
+        if instruction.is_atomic() || is_copy(instruction) {
             // Scopes that were declared within a work-item say nothing about several of them.
             copy.unmark("alias.scope");
             copy.unmark("noalias");

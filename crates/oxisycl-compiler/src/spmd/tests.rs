@@ -2,6 +2,7 @@
 
 mod bodies;
 mod conversions;
+mod copies;
 mod lanes;
 mod loops;
 mod vectors;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::table::{Access, Kind};
-use super::{Costs, Estimate, Frequencies, Gain, ONE};
+use super::{Costs, Estimate, Frequencies, Gain, ONE, copied_bytes};
 use crate::llvm::{Opcode, Value};
 use crate::spmd::examine::Refused;
 use crate::spmd::shape::Shape;
@@ -101,7 +101,7 @@ impl<'c> Costs<'_, 'c> {
         match kind {
             Kind::Atomic | Kind::AtomicAccess => Some(Part::Atomics),
             _ if self.shapes.shape(instruction) != Shape::Varying => None,
-            Kind::Call => Some(Part::Calls),
+            Kind::Call if copied_bytes(instruction).is_none() => Some(Part::Calls),
             Kind::Divide => Some(Part::Divisions),
             _ => None,
         }

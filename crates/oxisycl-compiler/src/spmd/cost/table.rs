@@ -320,6 +320,17 @@ impl Table {
         Work { busy, late }
     }
 
+    /// The cost of copying or filling so many bytes for one item.
+    pub(super) fn copy(self, bytes: u64) -> Work {
+        Work { busy: 8 + bytes / 4, late: 40 }
+    }
+
+    /// The cost of copying or filling so many bytes for each lane.
+    pub(super) fn copies(self, bytes: u64, lanes: u32) -> Work {
+        let Work { busy, late } = self.copy(bytes);
+        Work { busy: u64::from(lanes) * (busy + 8), late }
+    }
+
     /// The cost of an operation on a mask of all lanes.
     pub(super) fn of_mask(self, lanes: u32) -> u64 {
         if self.has_masks { 4 } else { 4 * registers(32, lanes) }
