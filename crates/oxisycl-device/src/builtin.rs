@@ -48,7 +48,8 @@ pub fn formatting_was_cut_off() -> bool {
     false
 }
 
-/// Calls `body` with each number below `count`, in that order. The innermost loop over work-items of a range or of a phase is such a call.
+/// Calls `body` with each number below `count`, in that order. The innermost loop over work-items of a range or of a phase is such a call. A compiler may
+/// run several of them at the same time.
 #[inline(always)]
 pub fn each_item(count: usize, body: impl Fn(usize)) {
     for item in 0..count {
@@ -56,8 +57,8 @@ pub fn each_item(count: usize, body: impl Fn(usize)) {
     }
 }
 
-/// Says that the calling work-item takes its turn on the thread: it accesses memory that other work-items of the thread access too, without atomics.
-/// Does nothing. A compiler that runs several work-items at once looks for it.
+/// Says that the calling work-item takes its turn on the thread. It accesses memory that other work-items of the thread access too, without atomics,
+/// or waits while they run. Does nothing. A compiler that runs several work-items at once looks for it.
 #[inline(always)]
 pub fn in_turn() {}
 

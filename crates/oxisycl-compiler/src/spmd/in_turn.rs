@@ -1,8 +1,11 @@
-//! Bodies whose items take their turn on a thread. They share its memory without atomics, such as the bins of a group in local memory.
+//! Bodies whose items take their turn on a thread. They share its memory without atomics, such as the bins of a group in local memory, or one waits
+//! while others run.
 //!
 //! The device library says so by the builtin `in_turn`, which does nothing. Until it is known which bodies have it, it is a call that LLVM keeps.
 
-use crate::llvm::{Attribute, Block, Builder, Linkage, Module, Opcode, Value};
+use rustc_hash::FxHashSet;
+
+use crate::llvm::{Attribute, Block, Builder, Linkage, Module, Opcode, Value, ValueKind};
 use crate::origin;
 
 /// The function that stands for the builtin.
@@ -26,11 +29,22 @@ pub(super) fn keep(module: &Module<'_>) {
     }
 }
 
-/// Whether a body has a mark, once all that it calls is inlined. What is not is a call, and keeps the body scalar as such.
+/// Whether a body has a mark, or calls what has one. Code that ends in a panic counts: it may wait for other items before.
 pub(super) fn is_marked(body: Value<'_>) -> bool {
-    let is_mark = |callee: Value<'_>| callee.name() == MARK;
     let calls = |instruction: &Value<'_>| instruction.is(Opcode::CALL) || instruction.is(Opcode::INVOKE);
-    body.instructions().into_iter().filter(calls).filter_map(Value::callee).any(is_mark)
+    let (mut seen, mut queue) = (FxHashSet::from_iter([body]), vec![body]);
+    while let Some(function) = queue.pop() {
+        let callees = function.instructions().into_iter().filter(calls).filter_map(Value::callee);
+        for callee in callees.filter(|callee| callee.kind() == ValueKind::Function) {
+            if callee.name() == MARK {
+                return true;
+            }
+            if !callee.is_declaration() && seen.insert(callee) {
+                queue.push(callee);
+            }
+        }
+    }
+    false
 }
 
 /// Makes the marks do nothing again.

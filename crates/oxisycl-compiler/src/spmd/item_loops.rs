@@ -11,7 +11,7 @@ use super::cost::Gain;
 use super::examine::Refused;
 use super::llvms::{Own, own_vectors};
 use super::widen::is_note;
-use super::{Vectorised, in_turn, vectorise};
+use super::{Vectorised, Wanted, in_turn, vectorise};
 use crate::error::CompileError;
 use crate::llvm::pass_lists::DROP_UNUSED;
 use crate::llvm::{
@@ -98,7 +98,7 @@ impl Vectorisation<'_> {
 pub(crate) fn vectorise_all<'c>(
     module: &Module<'c>,
     machine: &Machine,
-    of: (HostLevel, Lanes),
+    (level, lanes): (HostLevel, Lanes),
 ) -> Result<Vectorisation<'c>, CompileError> {
     let copy = module.clone();
     let (mut loops, mut outcomes) = (Vec::new(), Vec::new());
@@ -125,7 +125,6 @@ pub(crate) fn vectorise_all<'c>(
     let take_turns: Vec<bool> =
         loops.iter().map(|parts| Ok(in_turn::is_marked(parts.body(&copy)?))).collect::<Result<_, CompileError>>()?;
     in_turn::forget(&copy);
-    let (level, lanes) = of;
     let is_only = loops.len() == 1 && outcomes.is_empty();
     // Before the first of them has steps, which a trial of another one would have to look at, too.
     let mut owns = vec![Own::Scalar; loops.len()];
@@ -139,11 +138,15 @@ pub(crate) fn vectorise_all<'c>(
         let (body, steps) = (parts.body(&copy)?, parts.steps(&copy)?);
         let mut vector = None;
         let outcome = if take_turns[number] {
-            Outcome::Scalar("its work-items share memory of their thread".to_owned())
+            Outcome::Scalar(
+                "its work-items take turns on their thread, by barriers or by atomic operations in local memory"
+                    .to_owned(),
+            )
         } else if owns[number] != Own::Scalar {
             Outcome::Llvms
         } else {
-            match vectorise(&copy, Some(machine), body, of)? {
+            let wanted = Wanted { level, lanes, most_items: most_items(steps) };
+            match vectorise(&copy, Some(machine), body, wanted)? {
                 Ok(Vectorised { function, estimate }) => {
                     vector = Some((function, estimate.lanes));
                     Outcome::Vector { lanes: estimate.lanes, gain: estimate.gain() }
@@ -162,6 +165,12 @@ pub(crate) fn vectorise_all<'c>(
     }
     copy.run(DROP_UNUSED, Some(machine), &TUNING)?;
     Ok(Vectorisation { module: is_vector.then_some(copy), outcomes, is_stream })
+}
+
+/// The most items of a row, as far as calls of its loop have constants.
+fn most_items(steps: Value<'_>) -> u64 {
+    let counts = steps.calls().into_iter().map(|call| call.operand(1).integer());
+    counts.collect::<Option<Vec<_>>>().and_then(|counts| counts.into_iter().max()).unwrap_or(u64::MAX)
 }
 
 /// Says that no loop has vectors after all, since the copy of the module is not valid.

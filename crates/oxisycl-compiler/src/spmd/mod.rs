@@ -97,16 +97,25 @@ struct Vectorised<'c> {
     estimate: Estimate,
 }
 
-/// Makes a function of a body `body(env, x)` that runs several items at once, on processors of a level.
+/// What is made of a body.
+#[derive(Clone, Copy)]
+struct Wanted {
+    level: HostLevel,
+    lanes: Lanes,
+    /// The most items of a row, if that is known.
+    most_items: u64,
+}
+
+/// Makes a function of a body `body(env, x)` that runs several items at once.
 ///
 /// The body is in its simplified form, and stays valid. The outer error is one of LLVM, the inner one says why there is no such function.
 fn vectorise<'c>(
     module: &Module<'c>,
     machine: Option<&Machine>,
     body: Value<'c>,
-    of: (HostLevel, Lanes),
+    wanted: Wanted,
 ) -> Result<Result<Vectorised<'c>, Refused<'c>>, CompileError> {
-    vectorise_without(module, machine, body, of, None)
+    vectorise_without(module, machine, body, wanted, None)
 }
 
 /// As [`vectorise`], without a rule of the emitter.
@@ -114,7 +123,7 @@ fn vectorise_without<'c>(
     module: &Module<'c>,
     machine: Option<&Machine>,
     body: Value<'c>,
-    (level, lanes): (HostLevel, Lanes),
+    Wanted { level, lanes, most_items }: Wanted,
     without: Option<emitter::Rule>,
 ) -> Result<Result<Vectorised<'c>, Refused<'c>>, CompileError> {
     let context = module.context();
@@ -138,8 +147,11 @@ fn vectorise_without<'c>(
     }
     let costs = Costs::new(&graph, &shapes, layout, level);
     let estimate = match lanes {
+        Lanes::Number(lanes) if u64::from(lanes) > most_items => {
+            return Ok(Err(Refused::new(format!("its rows have {most_items} work-items"))));
+        }
         Lanes::Number(lanes) => costs.of(lanes),
-        Lanes::Auto => match costs.judge() {
+        Lanes::Auto => match costs.judge(most_items) {
             Ok(estimate) => estimate,
             Err(refused) => return Ok(Err(refused)),
         },
@@ -149,6 +161,10 @@ fn vectorise_without<'c>(
         return Ok(Err(refused));
     }
     let copy = module.declare(&format!("{}.lanes{lanes}", body.name()), expected);
+    if !copy.is_declaration() {
+        // Another loop has this body, too.
+        return Ok(Ok(Vectorised { function: copy, estimate }));
+    }
     copy.set_linkage(Linkage::INTERNAL);
     native_code::compile_like(context, copy, body);
     if let Some(personality) = body.personality() {

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use oxisycl_image::HostLevel;
 
 use super::item_loops::define_steps;
-use super::{vectorise, wide_masks};
+use super::{Wanted, vectorise, wide_masks};
 use crate::llvm::{Codegen, Context, Linkage, Machine, Module, PassTuning, Type, Value};
 use crate::options::Lanes;
 use crate::passes::tests::context;
@@ -30,6 +30,11 @@ struct Captures {
     out: *mut u32,
     length: u64,
     fail: extern "C-unwind" fn(u64) -> !,
+}
+
+/// So many lanes, whether they are worth it or not.
+fn of_lanes(lanes: u32) -> Wanted {
+    Wanted { level: HostLevel::V3, lanes: Lanes::Number(lanes), most_items: u64::MAX }
 }
 
 extern "C-unwind" fn fail(item: u64) -> ! {
@@ -99,12 +104,11 @@ impl Linked {
         let context = context();
         let (module, machine) = module(&context, body);
         let body = module.function("body").expect("a body");
-        let vector = lanes.map(|lanes| {
-            match vectorise(&module, Some(&machine), body, (HostLevel::V3, Lanes::Number(lanes))).expect("passes") {
+        let vector =
+            lanes.map(|lanes| match vectorise(&module, Some(&machine), body, of_lanes(lanes)).expect("passes") {
                 Ok(vector) => (vector.function, lanes),
                 Err(refused) => panic!("refused: {}", refused.reason),
-            }
-        });
+            });
         let held = Type::function(Type::void(&context), &[Type::pointer(&context, 0), Type::int(&context, 64)]);
         let steps = module.declare(STEPS, held);
         define_steps(&module, steps, body, vector);
@@ -159,7 +163,7 @@ fn refusal(body: &str) -> String {
     let context = context();
     let (module, machine) = module(&context, body);
     let body = module.function("body").expect("a body");
-    match vectorise(&module, Some(&machine), body, (HostLevel::V3, Lanes::Number(4))).expect("passes") {
+    match vectorise(&module, Some(&machine), body, of_lanes(4)).expect("passes") {
         Ok(_) => panic!("it is vectorised"),
         Err(refused) => refused.reason,
     }
@@ -170,11 +174,10 @@ fn text_in_lanes(body: &str) -> String {
     let context = context();
     let (module, machine) = module(&context, body);
     let body = module.function("body").expect("a body");
-    let vector: Value<'_> =
-        match vectorise(&module, Some(&machine), body, (HostLevel::V3, Lanes::Number(4))).expect("passes") {
-            Ok(vector) => vector.function,
-            Err(refused) => panic!("refused: {}", refused.reason),
-        };
+    let vector: Value<'_> = match vectorise(&module, Some(&machine), body, of_lanes(4)).expect("passes") {
+        Ok(vector) => vector.function,
+        Err(refused) => panic!("refused: {}", refused.reason),
+    };
     vector.set_linkage(Linkage::EXTERNAL);
     module
         .run("function(sroa,instcombine<no-verify-fixpoint>,simplifycfg)", Some(&machine), &PassTuning::NATIVE)

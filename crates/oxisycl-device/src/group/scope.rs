@@ -230,14 +230,14 @@ impl<'wg, 'cg: 'wg, const D: usize, S: Shape<D>> Group<'wg, 'cg, D, S> {
                 builtin::in_turn();
                 leave_id(chunk, item.item.id);
             }
-            // SAFETY: each position once, one after the other.
+            // SAFETY: each position once.
             unsafe { P::call(raw, linear, items, |lent| f(item, lent)) };
             core::mem::forget(guard);
         });
     }
 
     /// Runs one phase over a range other than the group's own: the logical range of SYCL's hierarchical form. `f` runs once for each
-    /// position of the range. The work-items of the group share the positions among them.
+    /// position of the range, in any order and at the same time: each position counts as a work-item. The group's share the positions among them.
     ///
     /// What `arguments` lend by position is lent by the position in `range`.
     ///
@@ -413,7 +413,7 @@ pub(super) fn for_positions<const D: usize>(extent: [usize; D], f: impl Fn([usiz
     }
 }
 
-/// Leaves the id of the work-item that would run a logical position, if the position unwinds. Positions beyond the group are run in turn.
+/// Leaves the id of the work-item that a device would run a logical position on, if the position unwinds.
 struct OnLogicalUnwind<'c, const D: usize> {
     position: usize,
     extent: [usize; D],

@@ -41,8 +41,8 @@ impl fmt::Display for Part {
 }
 
 impl<'c> Costs<'_, 'c> {
-    /// The number of lanes with the lowest cost for an item; of equal ones, the smallest. The error says why none is worth it.
-    pub(in crate::spmd) fn judge(&self) -> Result<Estimate, Refused<'c>> {
+    /// The number of lanes with the lowest cost for an item; of equal ones, the smallest. Rows have at most so many items. The error says why none is worth it.
+    pub(in crate::spmd) fn judge(&self, most_items: u64) -> Result<Estimate, Refused<'c>> {
         let has_divergent_loop = self.graph.loops().any(|of| self.shapes.is_divergent(of));
         let candidates: &[u32] = match self.table.has_masks {
             true => &[8, 16],
@@ -50,9 +50,9 @@ impl<'c> Costs<'_, 'c> {
             false if has_divergent_loop => &[4, 8],
             false => &[4, 8, 16],
         };
-        let estimates = candidates.iter().map(|lanes| self.of(*lanes));
+        let estimates = candidates.iter().filter(|lanes| u64::from(**lanes) <= most_items).map(|lanes| self.of(*lanes));
         let best = estimates.reduce(|best, next| if next.gain() > best.gain() { next } else { best });
-        let best = best.expect("there are candidates");
+        let Some(best) = best else { return Err(Refused::new(format!("its rows have {most_items} work-items"))) };
         if best.gain() >= LEAST_GAIN { Ok(best) } else { Err(self.against(best)) }
     }
 

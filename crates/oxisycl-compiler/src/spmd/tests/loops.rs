@@ -181,7 +181,7 @@ fn items_that_take_their_turn_on_a_thread_stay_scalar() {
     let text = LOOP.replace("DROP", "").replace("define void @oxisycl_entry.k", mark);
     for lanes in [Lanes::Number(8), Lanes::Auto] {
         let (code, options) = compile_in(&text.replace("CODE", call), lanes, Form::Group(1));
-        assert!(options.ends_with("its work-items share memory of their thread"), "{options}");
+        assert!(options.contains("its work-items take turns on their thread"), "{options}");
         assert_eq!(code, compile_in(&text.replace("CODE", call), Lanes::Number(1), Form::Group(1)).0);
         assert!(!code.contains("in_turn"), "{code}");
     }
@@ -191,6 +191,50 @@ fn items_that_take_their_turn_on_a_thread_stay_scalar() {
         .replace("  %n = load i64, ptr %n.at\n", &format!("  %n = load i64, ptr %n.at\n  {call}\n"));
     let (code, options) = compile_text(&elsewhere, 8, Form::Group(1));
     assert!(code.contains("fadd <8 x float>") && !code.contains("in_turn"), "{options}: {code}");
+}
+
+/// A work-item that waits and panics then would run the others of its vector a second time.
+#[test]
+fn items_that_wait_before_they_panic_stay_scalar() {
+    let (mark, call) = TURNS;
+    let waits =
+        format!("define internal void @waits() noinline {{\n  {call}\n  call void @foreign()\n  ret void\n}}\n{mark}");
+    let text = LOOP.replace("DROP", "").replace("define void @oxisycl_entry.k", &waits);
+    let fails = "%is = fcmp olt float %v, 0.0
+        br i1 %is, label %bad, label %good
+        bad:
+        call void @waits()
+        unreachable
+        good:";
+    let (_, options) = compile_text(&text.replace("CODE", fails), 8, Form::Group(1));
+    assert!(options.contains("its work-items take turns on their thread"), "{options}");
+    let (_, options) = compile_text(&text.replace("CODE", &fails.replace("@waits", "@foreign")), 8, Form::Group(1));
+    assert!(options.contains("in vectors of 8 lanes"), "{options}");
+}
+
+#[test]
+fn rows_that_are_shorter_than_vectors_stay_scalar() {
+    let text = LOOP.replace("CODE", SQUARES).replace("DROP", "").replace("fadd float %v, %v", "fadd float %u, %v");
+    let text = text.replace("(i64 %n, ptr %p)", "(i64 4, ptr %p)");
+    for lanes in [Lanes::Number(8), Lanes::Auto] {
+        let (_, options) = compile_in(&text.replace("i64 4, ptr %p", "i64 3, ptr %p"), lanes, Form::Group(1));
+        assert!(options.ends_with("its rows have 3 work-items"), "{options}");
+    }
+    assert!(compile_text(&text, 4, Form::Group(1)).1.contains("in vectors of 4 lanes"));
+}
+
+/// Two loops may have one body.
+#[test]
+fn a_body_of_two_loops_is_vectorised_once() {
+    let second = "9each_item17hd37baa6394757399E";
+    let text = LOOP.replace("DROP", "").replace("CODE", "");
+    let first = text.find("define internal void @_ZN14oxisycl_device7builtin9each_item").unwrap();
+    let instance = text[first..text.find("define void @oxisycl_entry.k").unwrap()]
+        .replace("9each_item17hd37baa6394757393E", second);
+    let call = "call void @_ZN14oxisycl_device7builtin9each_item17hd37baa6394757393E(i64 %n, ptr %p)";
+    let both = format!("{call}\n  {}", call.replace("9each_item17hd37baa6394757393E", second));
+    let (_, options) = compile_text(&(text.replace(call, &both) + &instance), 8, Form::Range(1));
+    assert_eq!(options.matches("in vectors of 8 lanes").count(), 2, "{options}");
 }
 
 /// Each loop of a kernel is judged for itself.

@@ -14,11 +14,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use oxisycl_image::HostLevel;
-
-use super::{fail, link, machine};
+use super::{fail, link, machine, of_lanes};
 use crate::llvm::{Linkage, Module, PassTuning, Type};
-use crate::options::Lanes;
 use crate::passes::tests::context;
 use crate::random::Random;
 use crate::spmd::emitter::Rule;
@@ -98,11 +95,11 @@ fn check(seeds: Range<u64>, is_optimised: bool, without: Option<Rule>, count: &m
     for seed in seeds.clone() {
         let body = module.function(&format!("body{seed}")).expect("a body");
         for lanes in LANES {
-            let of = (HostLevel::V3, Lanes::Number(lanes));
-            let vector = match vectorise_without(&module, Some(&machine), body, of, without).expect("passes") {
-                Ok(vector) => vector.function,
-                Err(refused) => panic!("seed {seed}: refused: {}\n{}", refused.reason, shown(seed)),
-            };
+            let vector =
+                match vectorise_without(&module, Some(&machine), body, of_lanes(lanes), without).expect("passes") {
+                    Ok(vector) => vector.function,
+                    Err(refused) => panic!("seed {seed}: refused: {}\n{}", refused.reason, shown(seed)),
+                };
             let steps = module.declare(&format!("steps{seed}.{lanes}"), held);
             define_steps(&module, steps, body, Some((vector, lanes)));
             steps.set_linkage(Linkage::EXTERNAL);

@@ -230,6 +230,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     /// # Safety
     /// Native code.
     unsafe fn wait_on_host(&self, place: HostPlace) -> HostTurn {
+        builtin::in_turn();
         // SAFETY: by the contract of `new`.
         unsafe {
             let chunk = &*self.group.chunk();
