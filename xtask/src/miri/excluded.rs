@@ -109,7 +109,7 @@ pub(super) const EXCLUDED: &[(&str, &[&str], Reason)] = &[
         "oxisycl-runtime",
         &[
             "program::disk_cache::tests::processes_that_share_a_folder_see_whole_entries",
-            "program::tests::loading::a_kernel_whose_driver_ended_the_process_is_refused_by_the_next_one",
+            "program::tests::loading::a_kernel_whose_driver_ended_two_processes_is_refused_by_the_next_one",
         ],
         "they start processes",
     ),
