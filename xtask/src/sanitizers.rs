@@ -104,7 +104,9 @@ impl Sanitizer {
             .env("LSAN_OPTIONS", format!("suppressions={}", self.suppressions(workspace)?.display()))
             // Otherwise each stack of a work-item that waits leaves memory behind, until the system has no more of it. Rust's threads have a stack
             // for signals already, which the sanitizer would give back as its own. On processors with large registers that fails.
-            .env("ASAN_OPTIONS", "detect_stack_use_after_return=0:use_sigaltstack=0")
+            // Tests ask for more memory than there is, and look at the error.
+            .env("ASAN_OPTIONS", "detect_stack_use_after_return=0:use_sigaltstack=0:allocator_may_return_null=1")
+            .env("TSAN_OPTIONS", "allocator_may_return_null=1")
             // The lines that reports name.
             .env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only")
             .env("CARGO_TARGET_DIR", workspace.target_directory.join(self.folder))
