@@ -1,4 +1,4 @@
-//! Programs on the host device: `cargo xtask bench host [--plain] [--lanes W] [--json FILE] [--filter SUBSTR] [--rounds N] [--seed N]`. With
+//! Programs on the host device: `cargo xtask bench host [--plain] [--lanes W] [--targets host-v4] [--json FILE] [--filter SUBSTR] [--rounds N] [--seed N]`. With
 //! `--plain` as plain cargo builds them, beside the same programs with rayon. Without it with native code of `cargo sycl`, beside the plain
 //! entries of their kernels. The figures `host.*` also are beside OpenCL C and beside vectors that were written by hand.
 //!
