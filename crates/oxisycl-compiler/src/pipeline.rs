@@ -115,9 +115,10 @@ const ALL: &[Family] = &[Nvptx, Amdgcn, SpirV, Host];
 pub(crate) const PASSES: &[Pass] = &[
     Pass::fallible("native-code", Adapt, |unit| {
         if let Some(level) = unit.target.native_level() {
-            native_code::set_level(&unit.module, level, &|name| unit.is_entry(name));
+            native_code::set_level(&unit.module, level, &|name| unit.is_entry(name) || libcalls::is_for_lanes(name));
         }
         native_code::answer(&unit.module);
+        libcalls::replace_exact(&unit.module);
         unit.run_llvm(DROP_UNREACHABLE)
     })
     .on(&[Host]),
@@ -198,6 +199,7 @@ pub(crate) const PASSES: &[Pass] = &[
         float_policy::apply_policies(unit.function.as_slice(), &policies);
         unit.float = policies.first().copied().unwrap_or(unit.float);
     })
+    .on(ALL)
     .when(is_linked_once),
     Pass::fallible("fast-math", Optimise, |unit| {
         fast_math::call_imprecise_functions(&unit.module, unit.target.builtins())
@@ -390,13 +392,14 @@ fn vectorise_item_loops(unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
     let done = if is_single {
         Vectorisation::none(vec![item_loops::Outcome::of_a_task()])
     } else {
-        item_loops::vectorise_all(&unit.module, unit.target.machine(), (level, unit.lanes))?
+        item_loops::vectorise_all(&unit.module, unit.target.machine(), (level, unit.lanes), unit.float)?
     };
     unit.item_loops.extend(done.outcomes);
     if let Some(module) = done.module {
         unit.function = unit.function.and_then(|function| module.function(function.name()));
         unit.module = module;
     }
+    libcalls::make_local(&unit.module);
     if done.is_stream {
         native_code::prefer_narrow_vectors(&unit.module);
     }

@@ -24,7 +24,7 @@ use crate::link::library::Library;
 use crate::link::resolve::{self, Scope, Searches};
 use crate::llvm::{Context, Layout, Linkage, Module, TypeKind};
 use crate::options::{FloatPolicy, Lanes, Options};
-use crate::passes::{arena, early_exits, native_code, thread_coarsening};
+use crate::passes::{arena, early_exits, libcalls, native_code, thread_coarsening};
 use crate::pipeline::{self, Phase};
 use crate::refused::Refused;
 use crate::toolchain::Toolchain;
@@ -108,8 +108,7 @@ impl<'c, 'a> Program<'c, 'a> {
         let unit = Unit {
             kernel: Some(kernel.clone()),
             entries,
-            // As the program's own code.
-            float: if target.runs_in_process() { FloatPolicy::Strict } else { options.float },
+            float: options.float,
             borrowed: &options.borrowed,
             lanes: options.lanes,
             ..Unit::new(module, target, instruments)
@@ -171,6 +170,12 @@ impl<'c, 'a> Program<'c, 'a> {
         pipeline::run(Phase::Adapt, &mut self.unit)?;
         while self.link_missing(library, Scope::Native)? {
             pipeline::run(Phase::Adapt, &mut self.unit)?;
+        }
+        if !self.unit.lanes.is_one() && self.unit.float != FloatPolicy::Strict {
+            libcalls::declare_for_lanes(self.module());
+            while self.link_missing(library, Scope::Native)? {
+                pipeline::run(Phase::Adapt, &mut self.unit)?;
+            }
         }
         let processor = native_code::other_processor(self.module(), &self.kernel.entry);
         let reason = processor

@@ -7,7 +7,7 @@ use crate::error::CompileError;
 use crate::link::library::{self, Library};
 use crate::llvm::{Linkage, Module, Value, ValueKind};
 use crate::origin::formats_itself;
-use crate::passes::panic_names;
+use crate::passes::{libcalls, panic_names};
 
 /// The definitions to link now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,13 +55,14 @@ pub(crate) fn link_missing(
         let name = value.name();
         let is_ours = name.starts_with("llvm.") || name.starts_with("oxisycl.");
         // The function that writes records is wanted before anything calls it.
-        let is_wanted = value.is_used() || name == panic_names::RECORD;
+        let is_wanted = value.is_used() || name == panic_names::RECORD || libcalls::is_for_lanes(name);
         if is_ours || !value.is_declaration() || !is_wanted {
             continue;
         }
         let is_linked_later = match scope {
             Scope::WithoutFormatting => formats_itself(name),
             Scope::Everything => false,
+            Scope::Native if libcalls::is_copied(name) => false,
             Scope::Native => !is_of_rust(name) || library.is_exported(name)?,
         };
         if is_linked_later {

@@ -5,8 +5,10 @@
 //! marked.
 
 use crate::analyses::references::globals_in;
+use crate::builtin_table::PREFIX;
 use crate::llvm::{Attribute, Linkage, Module, Value, ValueKind};
 use crate::options::FloatPolicy;
+use crate::origin;
 use crate::passes::libcalls::is_library;
 use crate::passes::panic_names;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,11 +18,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const ALLOW_REASSOCIATION: u32 = 1 << 0;
 const NO_SIGNED_ZEROS: u32 = 1 << 3;
 const ALLOW_RECIPROCAL: u32 = 1 << 4;
-const ALLOW_CONTRACT: u32 = 1 << 5;
+pub(crate) const ALLOW_CONTRACT: u32 = 1 << 5;
 const ALLOW_APPROXIMATION: u32 = 1 << 6;
 const FAST: u32 = ALLOW_REASSOCIATION | NO_SIGNED_ZEROS | ALLOW_RECIPROCAL | ALLOW_CONTRACT | ALLOW_APPROXIMATION;
 
-/// The builtins by which a kernel chooses a policy, without `oxisycl_device::builtin::`.
+/// The builtins by which a kernel chooses a policy, without `oxisycl_device::builtin::`. In native code they are functions that do nothing.
 const MARKERS: [(&str, FloatPolicy); 3] = [
     ("float_strict", FloatPolicy::Strict),
     ("float_contract", FloatPolicy::Contract),
@@ -57,19 +59,21 @@ fn library<'c>(module: &Module<'c>) -> impl Iterator<Item = Value<'c>> {
     module.functions().into_iter().filter(move |function| !function.is_declaration() && is_of_library(function.name()))
 }
 
-/// The policy of each kernel: the strictest one whose marker it calls, else that of the build. Removes the markers.
+/// The policy of each kernel: the strictest one whose marker it calls, else that of the build. Removes the markers of devices.
 pub(crate) fn policies(module: &Module<'_>, kernels: &[Value<'_>], of_build: FloatPolicy) -> Vec<FloatPolicy> {
-    let markers: Vec<_> = MARKERS
-        .iter()
-        .filter_map(|&(name, policy)| Some((module.function(&format!("oxisycl.{name}"))?, policy)))
-        .collect();
+    let policy_of = |function: Value<'_>| {
+        let name = function.name().strip_prefix(PREFIX).map(str::to_owned).or_else(|| origin::builtin(function.name()))?;
+        MARKERS.iter().find(|(marker, _)| *marker == name).map(|(_, policy)| *policy)
+    };
+    let functions = module.functions().into_iter();
+    let markers: Vec<_> = functions.filter_map(|function| Some((function, policy_of(function)?))).collect();
     let policies = kernels.iter().map(|&kernel| {
         let reached = reached(kernel);
         let chosen = markers.iter().filter(|(marker, _)| reached.contains(marker)).map(|(_, policy)| *policy);
         chosen.min().unwrap_or(of_build)
     });
     let policies = policies.collect();
-    for (marker, _) in markers {
+    for (marker, _) in markers.into_iter().filter(|(marker, _)| marker.is_declaration()) {
         for call in marker.users() {
             call.erase();
         }

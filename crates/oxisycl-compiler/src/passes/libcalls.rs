@@ -89,6 +89,64 @@ pub(crate) fn only_computes_on_the_host(name: &str) -> bool {
     (known(name) || known(of_single)) && !WITH_STATICS.contains(&name)
 }
 
+/// Functions of `f32` whose vector form is faster than C's function for each lane. They are straight code for nearly all numbers.
+const IN_LANES: [&str; 25] = [
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2",
+    "exp10", "expm1", "log", "log2", "log10", "log1p", "pow", "hypot", "cbrt", "erf",
+];
+
+/// The [`OPERATIONS`] whose results C defines to the bit.
+const EXACT: [&str; 10] = ["fma", "sqrt", "rint", "nearbyint", "roundeven", "round", "trunc", "floor", "ceil", "fabs"];
+
+/// Makes instructions of C's functions that have one exact result. For native code, which stays as it is else.
+pub(crate) fn replace_exact(module: &Module<'_>) {
+    for (name, intrinsic) in OPERATIONS.into_iter().filter(|(name, _)| EXACT.contains(name)) {
+        replace_declaration(module, name, &format!("llvm.{intrinsic}.f64"));
+        replace_declaration(module, &format!("{name}f"), &format!("llvm.{intrinsic}.f32"));
+    }
+}
+
+/// Whether a function is one of `oxisycl-builtins` that native code may call in lanes.
+pub(crate) fn is_for_lanes(name: &str) -> bool {
+    let single = name.strip_prefix(PREFIX).and_then(|name| name.strip_suffix('f'));
+    single.is_some_and(|single| IN_LANES.contains(&single))
+}
+
+/// Whether native code has its own copy of a function of the device library, also where the program exports one.
+pub(crate) fn is_copied(name: &str) -> bool {
+    is_for_lanes(name) || origin::of(name) == Origin::Builtins
+}
+
+/// Declares what lanes may call in the place of C's functions of the module, so that it is linked.
+pub(crate) fn declare_for_lanes(module: &Module<'_>) {
+    for (_, ours) in called_singles(module) {
+        _ = module.declare(&ours, type_of(module.context(), &ours));
+    }
+}
+
+/// Has code call our functions in the place of C's, as far as they are linked. Then they are local.
+pub(crate) fn replace_for_lanes(module: &Module<'_>) {
+    for (function, ours) in called_singles(module) {
+        if module.function(&ours).is_some_and(|ours| !ours.is_declaration()) {
+            replace(module, function, &ours);
+        }
+    }
+    make_local(module);
+}
+
+/// Makes the functions for lanes local, so that LLVM inlines them or deletes them.
+pub(crate) fn make_local(module: &Module<'_>) {
+    let linked = module.functions().into_iter().filter(|function| is_for_lanes(function.name()));
+    linked.filter(|function| !function.is_declaration()).for_each(|function| function.set_linkage(Linkage::INTERNAL));
+}
+
+/// The functions of C's and LLVM's that a module calls, with the names of ours for lanes.
+fn called_singles<'c>(module: &Module<'c>) -> Vec<(Value<'c>, String)> {
+    let names = IN_LANES.into_iter().flat_map(|name| [(format!("{name}f"), name), (format!("llvm.{name}.f32"), name)]);
+    let called = names.filter_map(|(of_c, name)| Some((module.function(&of_c)?, format!("{PREFIX}{name}f"))));
+    called.filter(|(function, _)| function.is_declaration() && function.is_used()).collect()
+}
+
 /// C's memory functions that compiled Rust calls.
 const MEMORY: [&str; 3] = ["memcmp", "bcmp", "strlen"];
 

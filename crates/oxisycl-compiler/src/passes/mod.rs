@@ -11,6 +11,7 @@ pub(crate) mod by_value;
 pub(crate) mod calls;
 pub(crate) mod choice;
 pub(crate) mod cold_blocks;
+pub(crate) mod contraction;
 pub(crate) mod conversions;
 pub(crate) mod counters;
 pub(crate) mod cpu_features;

@@ -46,9 +46,7 @@ pub(crate) fn set_level(module: &Module<'_>, level: HostLevel, is_entry: &dyn Fn
             continue;
         }
         function.clear_placement();
-        if !is_entry {
-            function.set_linkage(Linkage::INTERNAL);
-        }
+        function.set_linkage(if is_entry { Linkage::EXTERNAL } else { Linkage::INTERNAL });
     }
     for global in module.globals() {
         if global.initializer().is_some() && !global.name().starts_with("llvm.") {

@@ -17,9 +17,9 @@ use crate::llvm::pass_lists::DROP_UNUSED;
 use crate::llvm::{
     self, Attribute, Block, Builder, Linkage, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value, Vectors,
 };
-use crate::options::Lanes;
+use crate::options::{FloatPolicy, Lanes};
 use crate::origin;
-use crate::passes::{native_code, strip_host_abi};
+use crate::passes::{contraction, libcalls, native_code, strip_host_abi};
 
 /// What is done for the closures of item loops before they are vectorised: all of `-O3` but what makes vectors and copies of loops.
 const SIMPLIFY: &str = "globaldce,thinlto-pre-link<O3>";
@@ -99,8 +99,12 @@ pub(crate) fn vectorise_all<'c>(
     module: &Module<'c>,
     machine: &Machine,
     (level, lanes): (HostLevel, Lanes),
+    float: FloatPolicy,
 ) -> Result<Vectorisation<'c>, CompileError> {
     let copy = module.clone();
+    if float != FloatPolicy::Strict {
+        libcalls::replace_for_lanes(&copy);
+    }
     let (mut loops, mut outcomes) = (Vec::new(), Vec::new());
     let functions = copy.functions().into_iter();
     let instances = functions.filter(|function| {
@@ -122,6 +126,7 @@ pub(crate) fn vectorise_all<'c>(
     copy.run(SIMPLIFY, Some(machine), &TUNING)?;
     strip_host_abi::inline_cold(&copy);
     copy.run(SIMPLIFY_AGAIN, Some(machine), &TUNING)?;
+    contraction::fuse(&copy);
     let take_turns: Vec<bool> =
         loops.iter().map(|parts| Ok(in_turn::is_marked(parts.body(&copy)?))).collect::<Result<_, CompileError>>()?;
     in_turn::forget(&copy);

@@ -113,7 +113,7 @@ fn a_loop_takes_as_many_items_at_once_as_there_are_lanes() {
     assert!(text.contains("fadd <8 x float>") && text.contains("fadd float"), "vectors, and the rest: {text}");
     assert!(!text.contains("@helper") && !text.contains("each_item"), "all is inlined: {text}");
     assert_eq!(text.matches("fadd float").count(), 1, "the rest is one short loop: {text}");
-    let outcome = options.split_once("float=strict; its work-items run in vectors of 8 lanes (about ");
+    let outcome = options.split_once("float=contract; its work-items run in vectors of 8 lanes (about ");
     assert!(outcome.is_some_and(|(_, gain)| gain.ends_with(" times as fast)")), "{options}");
     let (text, _) = compile("", 4, Form::Range(1));
     assert!(text.contains("fadd <4 x float>") && !text.contains("<8 x float>"), "{text}");
