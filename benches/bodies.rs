@@ -19,23 +19,29 @@ pub(crate) fn pull(queue: &Queue, bodies: &Buffer<Body, 1>, forces: &Buffer<Body
         let n = bodies.range();
         let (bodies, forces) = (cg.access(bodies, Read), cg.access(forces, Write));
         cg.parallel_for(n, move |item| {
-            let own = bodies.get(item);
-            let mut force = Body { x: 0.0, y: 0.0, z: 0.0, w: 0.0 };
-            for other in bodies.view(item).iter() {
-                let (dx, dy, dz) = (other.x - own.x, other.y - own.y, other.z - own.z);
-                let r = 1.0 / (dx * dx + dy * dy + dz * dz + 1e-6).sqrt();
-                let f = other.w * r * r * r;
-                force.x += f * dx;
-                force.y += f * dy;
-                force.z += f * dz;
-            }
-            forces.set(item, force);
+            forces.set(item, force_on(bodies.get(item), bodies.view(item).iter()));
         })
     })
 }
 
+/// What pulls at a body.
+#[inline(always)]
+pub(crate) fn force_on<'a>(own: Body, bodies: impl Iterator<Item = &'a Body>) -> Body {
+    let mut force = Body { x: 0.0, y: 0.0, z: 0.0, w: 0.0 };
+    for other in bodies {
+        let (dx, dy, dz) = (other.x - own.x, other.y - own.y, other.z - own.z);
+        let r = 1.0 / (dx * dx + dy * dy + dz * dz + 1e-6).sqrt();
+        let f = other.w * r * r * r;
+        force.x += f * dx;
+        force.y += f * dy;
+        force.z += f * dz;
+    }
+    force
+}
+
 /// How many steps a point stays near the origin.
-fn escape(cx: f32, cy: f32, limit: u32) -> u32 {
+#[inline(always)]
+pub(crate) fn escape(cx: f32, cy: f32, limit: u32) -> u32 {
     let (mut x, mut y, mut n) = (0.0f32, 0.0f32, 0);
     while n < limit && x * x + y * y <= 4.0 {
         (x, y) = (x * x - y * y + cx, 2.0 * x * y + cy);

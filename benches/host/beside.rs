@@ -82,16 +82,16 @@ impl<'s> Peers<'_, 's> {
             Some([x, y]) => format!("OpenCL C, groups of {x} x {y}"),
             None => "OpenCL C, the driver's groups".to_owned(),
         };
-        let Figure { name, bar, .. } = self.figure;
-        self.compare(name, &peer, bar, &mut || {
+        self.compare(&peer, &mut || {
             kernel.time(range, group).expect("the peer's kernel runs");
         });
         Ok(())
     }
 
     /// Beside another program.
-    pub(crate) fn compare(&mut self, name: &str, peer: &str, bar: f64, theirs: &mut dyn FnMut()) {
-        let case = Case { name, unit: "M/s", amount: self.figure.amount, peer, bar };
+    pub(crate) fn compare(&mut self, peer: &str, theirs: &mut dyn FnMut()) {
+        let Figure { name, amount, bar } = self.figure;
+        let case = Case { name, unit: "M/s", amount, peer, bar };
         let measured = case.measure(self.setting.options.rounds, self.ours, theirs);
         self.results.push(measured);
     }

@@ -1,5 +1,6 @@
 //! Numbers without a picture: forces between bodies, prices of options, the product of a sparse matrix and a vector.
 
+use oxisycl::float;
 use oxisycl::prelude::*;
 
 use crate::beside::{Figure, Peers, ROUND, Result, copied, n_different};
@@ -9,35 +10,61 @@ use crate::{Setting, finish};
 
 pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result {
     bodies(setting, results)?;
+    strict_bodies(setting, results)?;
     options(setting, results)?;
     sparse(setting, results)
 }
 
-fn bodies(setting: &Setting, results: &mut Vec<Measured>) -> Result {
-    const NAME: &str = "host.nbody";
-    const STRICT: &str = "host.nbody.strict";
-    if !setting.options.wants_any(&[NAME, STRICT]) {
-        return Ok(());
-    }
+/// Bodies with masses, of a number that is no multiple of a vector.
+fn bodies_of(setting: &Setting) -> Vec<Body> {
     let mut random = setting.random();
     let n = 4096 - random.below(64);
     let body = |[x, y, z, w]: [f32; 4]| Body { x, y, z, w: 1.0 + w };
-    let start: Vec<Body> = random.floats(4 * n).as_chunks().0.iter().copied().map(body).collect();
+    random.floats(4 * n).as_chunks().0.iter().copied().map(body).collect()
+}
+
+fn bodies(setting: &Setting, results: &mut Vec<Measured>) -> Result {
+    const NAME: &str = "host.nbody";
+    if !setting.options.wants(NAME) {
+        return Ok(());
+    }
+    let start = bodies_of(setting);
     let (input, output) = (Buffer::from_slice(&start)?, Buffer::<Body, 1>::from_slice(&start)?);
     let mut ours = || finish(bodies::pull(&setting.queue, &input, &output));
-    let figure = Figure { name: NAME, amount: (n * n) as f64 / 1e6, bar: 1.0 };
+    let figure = Figure { name: NAME, amount: start.len().pow(2) as f64 / 1e6, bar: 1.0 };
+    figure.measure(setting, &mut ours, results, |mut peers| {
+        check_forces("ours", &start, &output.to_vec()?);
+        forces_in_opencl(&mut peers, &start)
+    })
+}
+
+/// The same, each operation rounded by itself.
+fn strict_bodies(setting: &Setting, results: &mut Vec<Measured>) -> Result {
+    const NAME: &str = "host.nbody.strict";
+    if !setting.options.wants(NAME) {
+        return Ok(());
+    }
+    let start = bodies_of(setting);
+    let (input, output) = (Buffer::from_slice(&start)?, Buffer::<Body, 1>::from_slice(&start)?);
+    let mut ours = || {
+        finish(setting.queue.submit(|cg| {
+            let (bodies, forces) = (cg.access(&input, Read), cg.access(&output, Write));
+            let strict = float::strict(move |item: Item<1>| {
+                forces.set(item, bodies::force_on(bodies.get(item), bodies.view(item).iter()));
+            });
+            cg.parallel_for(input.range(), strict)
+        }));
+    };
+    let figure = Figure { name: NAME, amount: start.len().pow(2) as f64 / 1e6, bar: 0.95 };
     figure.measure(setting, &mut ours, results, |mut peers| {
         let found = output.to_vec()?;
         check_forces("ours", &start, &found);
-        if setting.options.wants(NAME) {
-            forces_in_opencl(&mut peers, &start)?;
-        }
         #[cfg(target_arch = "x86_64")]
-        if setting.options.wants(STRICT) && crate::hand::is_there() {
+        if crate::hand::is_there() {
             let mut forces = start.clone();
-            peers.compare(STRICT, "AVX2 by hand", 0.95, &mut || crate::hand::pull(&start, &mut forces));
-            let whole = n - n % 8;
-            assert_eq!(found[..whole], forces[..whole], "{STRICT} of {n}");
+            peers.compare("AVX2 by hand", &mut || crate::hand::pull(&start, &mut forces));
+            let whole = start.len() - start.len() % 8;
+            assert_eq!(found[..whole], forces[..whole], "{NAME} of {}", start.len());
         }
         Ok(())
     })

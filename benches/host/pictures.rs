@@ -1,5 +1,6 @@
 //! Pictures: the set of Mandelbrot, rays among mirrors, a stencil and a blur along rows.
 
+use oxisycl::float;
 use oxisycl::prelude::*;
 
 use crate::beside::{Figure, Peers, ROUND, Result, copied, n_different};
@@ -9,38 +10,76 @@ use crate::{Setting, bodies, finish};
 
 pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result {
     mandelbrot(setting, results)?;
+    strict_mandelbrot(setting, results)?;
     rays(setting, results)?;
     stencil(setting, results)?;
     blur(setting, results)
 }
 
+/// The set of Mandelbrot, of another size with each seed.
+struct Set {
+    extent: [usize; 2],
+    step: f32,
+    limit: u32,
+    image: Buffer<u32, 2>,
+}
+
+impl Set {
+    fn of(setting: &Setting) -> Result<Self> {
+        let mut random = setting.random();
+        let extent @ [height, width] = [512 - random.below(32), 512 - random.below(32)];
+        let image = Buffer::from_vec_nd(vec![0; height * width], extent)?;
+        // Known when the kernel runs, as for the peer.
+        Ok(Self { extent, step: 2.5 / width as f32, limit: std::hint::black_box(1000), image })
+    }
+
+    /// The figure of what a kernel computes, and the points that it leaves.
+    fn figure(&self, name: &'static str, bar: f64, ours: &mut dyn FnMut()) -> Result<(Figure<'static>, Vec<u32>)> {
+        ours();
+        let found = self.image.to_vec()?;
+        let amount = found.iter().map(|n| f64::from(*n)).sum::<f64>() / 1e6;
+        Ok((Figure { name, amount, bar }, found))
+    }
+}
+
 fn mandelbrot(setting: &Setting, results: &mut Vec<Measured>) -> Result {
     const NAME: &str = "host.mandelbrot";
-    const HAND: &str = "host.mandelbrot.hand";
-    const LIMIT: u32 = 1000;
-    if !setting.options.wants_any(&[NAME, HAND]) {
+    if !setting.options.wants(NAME) {
         return Ok(());
     }
-    let mut random = setting.random();
-    let extent @ [height, width] = [512 - random.below(32), 512 - random.below(32)];
-    let step = 2.5 / width as f32;
-    // Known when the kernel runs, as for the peer.
-    let limit = std::hint::black_box(LIMIT);
-    let image = Buffer::<u32, 2>::from_vec_nd(vec![0; height * width], extent)?;
-    let mut ours = || finish(bodies::mandelbrot(&setting.queue, &image, limit, step));
-    ours();
-    let expected = image.to_vec()?;
-    let amount = expected.iter().map(|n| f64::from(*n)).sum::<f64>() / 1e6;
-    let figure = Figure { name: NAME, amount, bar: 1.1 };
+    let set = Set::of(setting)?;
+    let mut ours = || finish(bodies::mandelbrot(&setting.queue, &set.image, set.limit, set.step));
+    let (figure, found) = set.figure(NAME, 1.1, &mut ours)?;
     figure.measure(setting, &mut ours, results, |mut peers| {
-        if setting.options.wants(NAME) {
-            mandelbrot_in_opencl(&mut peers, limit, step, extent, &expected)?;
-        }
+        mandelbrot_in_opencl(&mut peers, set.limit, set.step, set.extent, &found)
+    })
+}
+
+/// The same, each operation rounded by itself.
+fn strict_mandelbrot(setting: &Setting, results: &mut Vec<Measured>) -> Result {
+    const NAME: &str = "host.mandelbrot.hand";
+    if !setting.options.wants(NAME) {
+        return Ok(());
+    }
+    let set = Set::of(setting)?;
+    let (limit, step) = (set.limit, set.step);
+    let mut ours = || {
+        finish(setting.queue.submit(|cg| {
+            let image = cg.access(&set.image, Write);
+            let strict = float::strict(move |item: Item<2>| {
+                let (column, row) = (item.get(1) as f32, item.get(0) as f32);
+                image.set(item, bodies::escape(-2.0 + step * column, -1.25 + step * row, limit));
+            });
+            cg.parallel_for(set.extent, strict)
+        }));
+    };
+    let (figure, found) = set.figure(NAME, 0.85, &mut ours)?;
+    figure.measure(setting, &mut ours, results, |mut peers| {
         #[cfg(target_arch = "x86_64")]
-        if setting.options.wants(HAND) && crate::hand::is_there() {
-            let mut found = expected.clone();
-            peers.compare(HAND, "AVX2 by hand", 0.85, &mut || crate::hand::mandelbrot(&mut found, width, limit, step));
-            assert_eq!(found, expected, "{HAND} of {extent:?}");
+        if crate::hand::is_there() {
+            let mut theirs = found.clone();
+            peers.compare("AVX2 by hand", &mut || crate::hand::mandelbrot(&mut theirs, set.extent[1], limit, step));
+            assert_eq!(theirs, found, "{NAME} of {:?}", set.extent);
         }
         Ok(())
     })

@@ -62,7 +62,8 @@ fn library<'c>(module: &Module<'c>) -> impl Iterator<Item = Value<'c>> {
 /// The policy of each kernel: the strictest one whose marker it calls, else that of the build. Removes the markers of devices.
 pub(crate) fn policies(module: &Module<'_>, kernels: &[Value<'_>], of_build: FloatPolicy) -> Vec<FloatPolicy> {
     let policy_of = |function: Value<'_>| {
-        let name = function.name().strip_prefix(PREFIX).map(str::to_owned).or_else(|| origin::builtin(function.name()))?;
+        let name =
+            function.name().strip_prefix(PREFIX).map(str::to_owned).or_else(|| origin::builtin(function.name()))?;
         MARKERS.iter().find(|(marker, _)| *marker == name).map(|(_, policy)| *policy)
     };
     let functions = module.functions().into_iter();
