@@ -22,7 +22,7 @@ const AMD_PROCESSORS: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
 /// The most work-items that native code runs at once.
-const MAX_LANES: u32 = 16;
+const MAX_LANES: u32 = 32;
 
 /// The variable that carries the settings. Not for users: its content is of this tool alone.
 pub(crate) const VARIABLE: &str = "CARGO_SYCL_SETTINGS";
@@ -134,7 +134,7 @@ pub(crate) fn parse_lanes(text: &str) -> Result<Lanes> {
         return Ok(Lanes::Auto);
     }
     let lanes = text.parse().ok().filter(|lanes: &u32| lanes.is_power_of_two() && *lanes <= MAX_LANES);
-    let refused = || Failure::new(format!("--lanes: expected auto, 1, 2, 4, 8 or 16, found {text:?}"));
+    let refused = || Failure::new(format!("--lanes: expected auto, 1, 2, 4, 8, 16 or 32, found {text:?}"));
     lanes.map(Lanes::Number).ok_or_else(refused)
 }
 

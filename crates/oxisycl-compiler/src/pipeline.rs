@@ -12,6 +12,7 @@ use crate::codegen::Target;
 use crate::codegen::quirks::{NEGATED_CONDITIONS, is_worked_around};
 use crate::codegen::spirv::{NEXT_POSITIONS, PANIC_CALLS, PRIVATE_INTEGERS, PRIVATE_PHIS, expansion, panic_outlining};
 use crate::error::CompileError;
+use crate::llvm::Value;
 use crate::llvm::pass_lists::{DROP_TYPES, DROP_UNUSED, SIMPLIFY};
 use crate::options::FloatPolicy;
 use crate::passes::{
@@ -196,8 +197,11 @@ pub(crate) const PASSES: &[Pass] = &[
     // Not again: by then code of the library is part of the functions. What is linked later formats values.
     Pass::new("float-policy", Optimise, |unit| {
         let policies = float_policy::policies(&unit.module, unit.function.as_slice(), unit.float);
-        float_policy::apply_policies(unit.function.as_slice(), &policies);
         unit.float = policies.first().copied().unwrap_or(unit.float);
+        // Contracted code of a processor is faster in lanes alone: a sum of products waits longer for each.
+        if !unit.target.runs_in_process() || unit.float == FloatPolicy::Fast {
+            float_policy::apply_policies(unit.function.as_slice(), &policies);
+        }
     })
     .on(ALL)
     .when(is_linked_once),
@@ -387,12 +391,12 @@ fn inline_everything(unit: &mut Unit<'_, '_>) {
 }
 
 fn vectorise_item_loops(unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
-    let is_single = unit.kernel.as_ref().is_some_and(|kernel| kernel.form == Form::Single);
-    let Some(level) = unit.target.native_level() else { return Ok(()) };
-    let done = if is_single {
+    let (Some(level), Some(kernel)) = (unit.target.native_level(), &unit.kernel) else { return Ok(()) };
+    let done = if kernel.form == Form::Single {
         Vectorisation::none(vec![item_loops::Outcome::of_a_task()])
     } else {
-        item_loops::vectorise_all(&unit.module, unit.target.machine(), (level, unit.lanes), unit.float)?
+        let (lanes, function) = ((level, unit.lanes), unit.function.map(Value::name));
+        item_loops::vectorise_all(&unit.module, unit.target.machine(), lanes, (kernel.form, unit.float), function)?
     };
     unit.item_loops.extend(done.outcomes);
     if let Some(module) = done.module {

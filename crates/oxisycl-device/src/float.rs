@@ -2,8 +2,8 @@
 //! (`cargo sycl --float`).
 //!
 //! A policy wraps the kernel: `parallel_for(n, float::strict(|item| ..))` for closures, `launch(n, Strict(kernel))` for named kernels. It
-//! holds for everything that the kernel calls. The compiler finds it by a call of a builtin; native code is not changed by it: the host
-//! device always rounds each operation.
+//! holds for everything that the kernel calls. The compiler finds it by a call of a builtin. The code that rustc makes is not changed by it, and
+//! always rounds each operation. Native code for a level of the host's processors follows it: in lanes under `contract`, everywhere under `fast`.
 //!
 //! Under `fast`, NVIDIA GPUs compute these of `f32` by imprecise instructions, in the kernel's own code and in what it calls of other
 //! crates:
@@ -104,7 +104,7 @@ macro_rules! policies {
 }
 
 policies! {
-    /// Every operation is rounded on its own, as on the host device.
+    /// Every operation is rounded on its own, as in the code that rustc makes for the host.
     strict strict_task Strict float_strict;
     /// A product and a sum may become one operation that rounds once.
     contract contract_task Contract float_contract;

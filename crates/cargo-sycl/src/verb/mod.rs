@@ -34,7 +34,7 @@ As in cargo, with device code for each kernel:
                     spirv: devices of OpenCL that take SPIR-V
   --float POLICY    strict: each operation is rounded; contract: a * b + c may become one operation [default];
                     fast: also reassociation, reciprocals, no NaN or infinity
-  --lanes N         With the target host-v3: 2, 4, 8 or 16 work-items at once where that is possible [default: 1];
+  --lanes N         With the target host-v3: 2, 4, 8, 16 or 32 work-items at once where that is possible [default: 1];
                     auto: as many as are estimated to be fastest
   --dump DIR        Write the module of each kernel after each pass of the device compiler
   --time-passes     Show how long each pass of the device compiler took

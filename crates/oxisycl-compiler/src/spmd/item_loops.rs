@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use oxisycl_image::HostLevel;
+use oxisycl_image::{Form, HostLevel};
 
 use super::cost::Gain;
 use super::examine::Refused;
@@ -19,7 +19,7 @@ use crate::llvm::{
 };
 use crate::options::{FloatPolicy, Lanes};
 use crate::origin;
-use crate::passes::{contraction, libcalls, native_code, strip_host_abi};
+use crate::passes::{contraction, float_policy, libcalls, native_code, strip_host_abi};
 
 /// What is done for the closures of item loops before they are vectorised: all of `-O3` but what makes vectors and copies of loops.
 const SIMPLIFY: &str = "globaldce,thinlto-pre-link<O3>";
@@ -99,11 +99,15 @@ pub(crate) fn vectorise_all<'c>(
     module: &Module<'c>,
     machine: &Machine,
     (level, lanes): (HostLevel, Lanes),
-    float: FloatPolicy,
+    (form, float): (Form, FloatPolicy),
+    kernel: Option<&str>,
 ) -> Result<Vectorisation<'c>, CompileError> {
+    let is_of_groups = !matches!(form, Form::Range(_));
     let copy = module.clone();
     if float != FloatPolicy::Strict {
         libcalls::replace_for_lanes(&copy);
+        let kernel = kernel.and_then(|name| copy.function(name));
+        float_policy::apply_policies(kernel.as_slice(), &[float]);
     }
     let (mut loops, mut outcomes) = (Vec::new(), Vec::new());
     let functions = copy.functions().into_iter();
@@ -150,7 +154,7 @@ pub(crate) fn vectorise_all<'c>(
         } else if owns[number] != Own::Scalar {
             Outcome::Llvms
         } else {
-            let wanted = Wanted { level, lanes, most_items: most_items(steps) };
+            let wanted = Wanted { level, lanes, most_items: most_items(steps), is_of_groups };
             match vectorise(&copy, Some(machine), body, wanted)? {
                 Ok(Vectorised { function, estimate }) => {
                     vector = Some((function, estimate.lanes));
@@ -172,10 +176,10 @@ pub(crate) fn vectorise_all<'c>(
     Ok(Vectorisation { module: is_vector.then_some(copy), outcomes, is_stream })
 }
 
-/// The most items of a row, as far as calls of its loop have constants.
-fn most_items(steps: Value<'_>) -> u64 {
+/// The most items of a row, if all calls of its loop have constants.
+fn most_items(steps: Value<'_>) -> Option<u64> {
     let counts = steps.calls().into_iter().map(|call| call.operand(1).integer());
-    counts.collect::<Option<Vec<_>>>().and_then(|counts| counts.into_iter().max()).unwrap_or(u64::MAX)
+    counts.collect::<Option<Vec<_>>>().and_then(|counts| counts.into_iter().max())
 }
 
 /// Says that no loop has vectors after all, since the copy of the module is not valid.

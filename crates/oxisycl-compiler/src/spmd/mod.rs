@@ -90,6 +90,9 @@ use crate::passes::native_code;
 /// `fix-irreducible` is not among them. LLVM 22.1 loses the values that a block passes to itself, if the block is one of several entries of a cycle.
 pub(crate) const PREPARE: &str = "function(lower-switch,mergereturn,loop-simplify,lcssa)";
 
+/// The most items that are expected of a row of a group.
+const ROW_OF_A_GROUP: u64 = 16;
+
 /// A body in lanes.
 struct Vectorised<'c> {
     /// Does for the items `x..x + lanes` what the body does for `x`, all of them at once.
@@ -103,7 +106,8 @@ struct Wanted {
     level: HostLevel,
     lanes: Lanes,
     /// The most items of a row, if that is known.
-    most_items: u64,
+    most_items: Option<u64>,
+    is_of_groups: bool,
 }
 
 /// Makes a function of a body `body(env, x)` that runs several items at once.
@@ -123,7 +127,7 @@ fn vectorise_without<'c>(
     module: &Module<'c>,
     machine: Option<&Machine>,
     body: Value<'c>,
-    Wanted { level, lanes, most_items }: Wanted,
+    Wanted { level, lanes, most_items, is_of_groups }: Wanted,
     without: Option<emitter::Rule>,
 ) -> Result<Result<Vectorised<'c>, Refused<'c>>, CompileError> {
     let context = module.context();
@@ -147,11 +151,11 @@ fn vectorise_without<'c>(
     }
     let costs = Costs::new(&graph, &shapes, layout, level);
     let estimate = match lanes {
-        Lanes::Number(lanes) if u64::from(lanes) > most_items => {
-            return Ok(Err(Refused::new(format!("its rows have {most_items} work-items"))));
-        }
-        Lanes::Number(lanes) => costs.of(lanes),
-        Lanes::Auto => match costs.judge(most_items) {
+        Lanes::Number(lanes) => match most_items.filter(|most| u64::from(lanes) > *most) {
+            Some(most) => return Ok(Err(Refused::new(format!("its rows have {most} work-items")))),
+            None => costs.of(lanes),
+        },
+        Lanes::Auto => match costs.judge(most_items.unwrap_or(if is_of_groups { ROW_OF_A_GROUP } else { u64::MAX })) {
             Ok(estimate) => estimate,
             Err(refused) => return Ok(Err(refused)),
         },

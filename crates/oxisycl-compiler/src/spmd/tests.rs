@@ -34,7 +34,7 @@ struct Captures {
 
 /// So many lanes, whether they are worth it or not.
 fn of_lanes(lanes: u32) -> Wanted {
-    Wanted { level: HostLevel::V3, lanes: Lanes::Number(lanes), most_items: u64::MAX }
+    Wanted { level: HostLevel::V3, lanes: Lanes::Number(lanes), most_items: None, is_of_groups: false }
 }
 
 extern "C-unwind" fn fail(item: u64) -> ! {

@@ -11,6 +11,9 @@ use crate::spmd::shape::Shape;
 /// Lanes have to be so many times as fast, in hundredths. Estimates are not better than that.
 const LEAST_GAIN: Gain = Gain(125);
 
+/// More lanes than that have to be so many times as fast as fewer, in hundredths. Rows have more work-items that fill no vector then.
+const MANY: (u32, u64) = (16, 115);
+
 /// What costs much in lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
@@ -45,13 +48,16 @@ impl<'c> Costs<'_, 'c> {
     pub(in crate::spmd) fn judge(&self, most_items: u64) -> Result<Estimate, Refused<'c>> {
         let has_divergent_loop = self.graph.loops().any(|of| self.shapes.is_divergent(of));
         let candidates: &[u32] = match self.table.has_masks {
-            true => &[8, 16],
+            true => &[8, 16, 32],
             // Two registers for each value are many for a loop that waits for the longest of the lanes.
             false if has_divergent_loop => &[4, 8],
             false => &[4, 8, 16],
         };
         let estimates = candidates.iter().filter(|lanes| u64::from(**lanes) <= most_items).map(|lanes| self.of(*lanes));
-        let best = estimates.reduce(|best, next| if next.gain() > best.gain() { next } else { best });
+        let best = estimates.reduce(|best, next| {
+            let least = if next.lanes > MANY.0 { MANY.1 } else { 100 };
+            if next.gain().0 > best.gain().0 * least / 100 { next } else { best }
+        });
         let Some(best) = best else { return Err(Refused::new(format!("its rows have {most_items} work-items"))) };
         if best.gain() >= LEAST_GAIN { Ok(best) } else { Err(self.against(best)) }
     }
