@@ -116,7 +116,9 @@ const ALL: &[Family] = &[Nvptx, Amdgcn, SpirV, Host];
 pub(crate) const PASSES: &[Pass] = &[
     Pass::fallible("native-code", Adapt, |unit| {
         if let Some(level) = unit.target.native_level() {
-            native_code::set_level(&unit.module, level, &|name| unit.is_entry(name) || libcalls::is_for_lanes(name));
+            native_code::set_level(&unit.module, level, &|name| {
+                unit.is_entry(name) || !unit.lanes.is_one() && libcalls::is_for_lanes(name)
+            });
         }
         native_code::answer(&unit.module);
         libcalls::replace_exact(&unit.module);

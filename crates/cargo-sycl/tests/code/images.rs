@@ -58,7 +58,18 @@ fn a_constant_sampler_leaves_nothing_of_the_others() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn images_are_read_in_lanes_with_the_bits_of_plain_code() {
     let package = Package::enter();
-    package.sycl(&["build", "--release", "--targets", "host-v3", "--lanes", "8", "--bin", "images"]);
+    package.sycl(&[
+        "build",
+        "--release",
+        "--targets",
+        "host-v3",
+        "--lanes",
+        "8",
+        "--float",
+        "strict",
+        "--bin",
+        "images",
+    ]);
     let path = "target/sycl/release/images";
     let (kernels, _) = package.sycl(&["inspect", path]);
     for kernel in ["resize", "rotate", "window"] {

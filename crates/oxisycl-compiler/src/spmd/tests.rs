@@ -5,6 +5,7 @@ mod conversions;
 mod copies;
 mod lanes;
 mod loops;
+mod policies;
 mod vectors;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -14,7 +14,7 @@ use crate::passes::tests::context;
 use crate::program::Program;
 
 /// An instance of `each_item`, whose closure doubles elements, and calls `helper`.
-const LOOP: &str = "
+pub(super) const LOOP: &str = "
 target triple = \"x86_64-unknown-linux-gnu\"
 declare void @foreign()
 declare i32 @rust_eh_personality(i32, i32, i64, ptr, ptr)
@@ -89,15 +89,19 @@ fn compile_text(text: &str, lanes: u32, form: Form) -> (String, String) {
 }
 
 fn compile_in(text: &str, lanes: Lanes, form: Form) -> (String, String) {
+    compile_with(text, &Options { lanes, ..Options::default() }, form)
+}
+
+pub(super) fn compile_with(text: &str, options: &Options, form: Form) -> (String, String) {
     let context = context();
     let triple = "x86_64-unknown-linux-gnu".to_owned();
     let image_target = ImageTarget::Host { triple, level: Some(HostLevel::V3) };
     let target = codegen::of(&image_target).expect("a target");
     let module = Module::from_text(&context, text, "loop").expect("a test is well-formed");
     module.set_target(target.machine().triple(), &target.machine().data_layout());
-    let (options, instruments) = (Options { lanes, ..Options::default() }, Instruments::default());
+    let instruments = Instruments::default();
     let kernel = Kernel::of_test(form, 16);
-    let mut program = Program::of_module(module, kernel, &*target, &image_target, &options, &instruments);
+    let mut program = Program::of_module(module, kernel, &*target, &image_target, options, &instruments);
     let mut library = Library::exporting(&["foreign"]);
     program.link(&mut library, Scope::WithoutFormatting).expect("it links");
     program.add_kernel().expect("a kernel");
