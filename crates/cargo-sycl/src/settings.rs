@@ -38,8 +38,8 @@ pub(crate) struct Settings {
     pub(crate) are_targets_named: bool,
     /// `strict`, `contract` or `fast`.
     pub(crate) float: String,
-    /// How many work-items native code of hosts runs at once: a number, or `auto`.
-    pub(crate) lanes: String,
+    /// How many work-items native code of hosts runs at once: a number, or `auto`. What the user did not say depends on the profile.
+    pub(crate) lanes: Option<String>,
     /// Where the compiler writes what it does.
     pub(crate) dump: Option<PathBuf>,
     /// Whether the times of the compiler's passes are shown.
@@ -82,7 +82,8 @@ impl Settings {
         let dump = self.dump.as_ref().map(|dump| dump.to_string_lossy()).unwrap_or_default();
         let targets = self.targets.join(",");
         let ptxas = self.ptxas.as_ref().map(|ptxas| ptxas.to_string_lossy()).unwrap_or_default();
-        let Self { tool, are_targets_named, float, lanes, time_passes, .. } = self;
+        let lanes = self.lanes.as_deref().unwrap_or_default();
+        let Self { tool, are_targets_named, float, time_passes, .. } = self;
         let text = format!("{tool}\n{targets} {are_targets_named}\n{float} {lanes}\n{dump}\n{ptxas}\n{time_passes}");
         short_hash(text.as_bytes())
     }
@@ -169,7 +170,7 @@ pub(crate) mod tests {
             targets: vec!["sm_70".to_owned()],
             are_targets_named: true,
             float: "contract".to_owned(),
-            lanes: "1".to_owned(),
+            lanes: None,
             dump: None,
             time_passes: false,
             stamps: "/t/stamps".into(),
@@ -195,7 +196,7 @@ pub(crate) mod tests {
         assert_ne!(Settings { are_targets_named: false, ..settings() }.key(), key);
         assert_ne!(Settings { time_passes: true, ..settings() }.key(), key);
         assert_ne!(Settings { float: "fast".to_owned(), ..settings() }.key(), key);
-        assert_ne!(Settings { lanes: "8".to_owned(), ..settings() }.key(), key);
+        assert_ne!(Settings { lanes: Some("8".to_owned()), ..settings() }.key(), key);
         assert_ne!(Settings { dump: Some("d".into()), ..settings() }.key(), key);
         assert_ne!(Settings { ptxas: Some("p".into()), ..settings() }.key(), key);
         assert_eq!(Settings { inner: Some("sccache".into()), ..settings() }.key(), key);

@@ -16,8 +16,8 @@ pub(crate) struct BuildOptions {
     pub(crate) are_targets_named: bool,
     /// `--float`.
     pub(crate) float: String,
-    /// `--lanes`.
-    pub(crate) lanes: String,
+    /// `--lanes`, if it is given.
+    pub(crate) lanes: Option<String>,
     /// `--dump`, absolute.
     pub(crate) dump: Option<PathBuf>,
     /// `--time-passes`.
@@ -44,7 +44,7 @@ impl BuildOptions {
             targets: Vec::new(),
             are_targets_named: false,
             float: "contract".to_owned(),
-            lanes: "1".to_owned(),
+            lanes: None,
             dump: None,
             time_passes: false,
             allows_host_captures: false,
@@ -71,8 +71,9 @@ impl BuildOptions {
                 "--targets" => targets = Some(text(&name, value()?)?),
                 "--float" => options.float = text(&name, value()?)?,
                 "--lanes" => {
-                    options.lanes = text(&name, value()?)?;
-                    parse_lanes(&options.lanes)?;
+                    let lanes = text(&name, value()?)?;
+                    parse_lanes(&lanes)?;
+                    options.lanes = Some(lanes);
                 }
                 "--dump" => options.dump = Some(absolute(value()?)?),
                 "--time-passes" => options.time_passes = true,
@@ -160,10 +161,9 @@ mod tests {
         let defaults = parse("").unwrap();
         assert_eq!((defaults.targets.join(","), defaults.float.as_str()), ("sm_70,spirv1.2".to_owned(), "contract"));
         assert!(!defaults.time_passes && parse("--time-passes").unwrap().time_passes);
-        assert_eq!(
-            [defaults.lanes, parse("--lanes=8").unwrap().lanes, parse("--lanes auto").unwrap().lanes],
-            ["1", "8", "auto"]
-        );
+        let lanes = |line: &str| parse(line).unwrap().lanes;
+        let expected = [None, Some("32".to_owned()), Some("auto".to_owned())];
+        assert_eq!([defaults.lanes, lanes("--lanes=32"), lanes("--lanes auto")], expected);
         assert!(!defaults.allows_host_captures && parse("--allow host_capture").unwrap().allows_host_captures);
         assert!(!defaults.are_targets_named && parse("--targets sm_70,spirv").unwrap().are_targets_named);
         let options = parse("--targets sm_90,sm_80,sm_90 --float=strict --target-dir /t --dump /d --help").unwrap();
@@ -184,7 +184,7 @@ mod tests {
             "--float exact",
             "--lanes 3",
             "--lanes all",
-            "--lanes=32",
+            "--lanes=64",
             "--lanes",
             "--dump",
             "--allow",

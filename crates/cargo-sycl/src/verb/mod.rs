@@ -34,8 +34,8 @@ As in cargo, with device code for each kernel:
                     spirv: devices of OpenCL that take SPIR-V
   --float POLICY    strict: each operation is rounded; contract: a * b + c may become one operation [default];
                     fast: also reassociation, reciprocals, no NaN or infinity
-  --lanes N         With the target host-v3: 2, 4, 8, 16 or 32 work-items at once where that is possible [default: 1];
-                    auto: as many as are estimated to be fastest
+  --lanes N         With the target host-v3 or host-v4: 2, 4, 8, 16 or 32 work-items at once where that is possible;
+                    auto: as many as are estimated to be fastest [default with --release, else 1]
   --dump DIR        Write the module of each kernel after each pass of the device compiler
   --time-passes     Show how long each pass of the device compiler took
 

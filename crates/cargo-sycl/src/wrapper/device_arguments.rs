@@ -165,7 +165,7 @@ fn replace_extern(value: &str, replace: &mut impl FnMut(&Path) -> Option<PathBuf
 }
 
 /// Whether rustc's default for debug assertions is off in the host pass.
-fn is_optimised(host: &Invocation) -> bool {
+pub(super) fn is_optimised(host: &Invocation) -> bool {
     host.has("-O") || host.codegen("opt-level").is_some_and(|level| level != "0")
 }
 

@@ -13,6 +13,7 @@ use oxisycl_image::DeviceImage;
 
 use super::allowed::Allowed;
 use super::captures;
+use super::device_arguments;
 use super::diagnostic::Reporter;
 use super::invocation::Invocation;
 use super::native::{self, Blamed, NativeObject};
@@ -103,7 +104,7 @@ pub(super) fn prepare(
         refuses_host_captures,
         targets: targets.clone(),
         exporting,
-        ..closure.request(settings, &toolchain, place)
+        ..closure.request(settings, &toolchain, (place, invocation))
     };
     let outcomes = match compile::run(&request) {
         Ok(outcomes) => outcomes,
@@ -228,7 +229,14 @@ impl Closure {
         }
     }
 
-    fn request(&self, settings: &Settings, toolchain: &Toolchain, place: &Place) -> Request {
+    fn request(
+        &self,
+        settings: &Settings,
+        toolchain: &Toolchain,
+        (place, invocation): (&Place, &Invocation),
+    ) -> Request {
+        // Programs without optimisation are built more often than they run long.
+        let default = || if device_arguments::is_optimised(invocation) { "auto" } else { "1" }.to_owned();
         Request {
             rustc: toolchain.rustc.clone(),
             toolchain: toolchain.commit.clone(),
@@ -238,7 +246,7 @@ impl Closure {
             borrowed: self.borrowed.clone(),
             targets: settings.targets.clone(),
             float: settings.float.clone(),
-            lanes: settings.lanes.clone(),
+            lanes: settings.lanes.clone().unwrap_or_else(default),
             dump: settings.dump.clone(),
             time_passes: settings.time_passes,
             folder: place.folder().to_owned(),

@@ -59,7 +59,7 @@ fn native_code_computes_and_panics_as_the_programs_own() {
     let package = Package::enter();
     for (profile, targets) in [("release", "host-v3"), ("debug", "host-v3,host-v4")] {
         package.touch(PROGRAM);
-        let optimised: &[&str] = if profile == "release" { &["--release"] } else { &[] };
+        let optimised: &[&str] = if profile == "release" { &["--release", "--float", "strict"] } else { &[] };
         let (_, messages) = package.sycl(&[&["build", "--targets", targets, "--bin", PROGRAM], optimised].concat());
         let path = format!("target/sycl/{profile}/{PROGRAM}");
         let (kernels, _) = package.sycl(&["inspect", &path]);
