@@ -8,6 +8,9 @@
 
 #![forbid(unsafe_code)]
 
+#[path = "tour/jpeg.rs"]
+mod jpeg;
+
 use std::error::Error;
 use std::f32::consts::TAU;
 use std::ffi::OsString;
@@ -167,7 +170,11 @@ fn moved(queue: &Queue, frame: &Frame) -> oxisycl::Result<Frame> {
 }
 
 fn load(path: &OsString) -> Result<Frame, Box<dyn Error>> {
-    let picture = image::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if bytes.starts_with(&[0xFF, 0xD8]) && !jpeg::is_whole(&bytes) {
+        return Err(format!("{}: the file ends too early", path.display()).into());
+    }
+    let picture = image::load_from_memory(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(SampledImage::from_image_buffer(R32Float, ImageSampler::LINEAR, picture.to_luma32f())?)
 }
 

@@ -14,6 +14,7 @@ use image::{DynamicImage, ImageDecoder, ImageEncoder, ImageError, ImageFormat, I
 
 use crate::args::{Options, check_size};
 use crate::failure::{Failure, io_reason};
+use crate::jpeg;
 
 /// What is read and written, by the extensions of names. The first one of a format is for new names.
 const FORMATS: [(&str, ImageFormat); 9] = [
@@ -120,7 +121,7 @@ fn decode(path: &Path) -> Result<Picture, String> {
     let Some(format) = image::guess_format(&bytes).ok().filter(is_known) else {
         return Err("it is no PNG, JPEG, BMP or PNM picture".to_owned());
     };
-    if format == ImageFormat::Jpeg && !is_whole_jpeg(&bytes) {
+    if format == ImageFormat::Jpeg && !jpeg::is_whole(&bytes) {
         return Err("the file ends too early".to_owned());
     }
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
@@ -141,12 +142,6 @@ fn decode(path: &Path) -> Result<Picture, String> {
     let profile = profile.filter(|profile| profile.get(16..20) == Some(space));
     let look = Look { is_grey, has_opacity: colour.has_alpha(), profile };
     Ok(Picture { pixels: picture.into_rgba8(), look })
-}
-
-/// Decoders show what there is of a JPEG file that ends early. Its pixels end with a marker, which cannot be among them.
-fn is_whole_jpeg(bytes: &[u8]) -> bool {
-    let last = |marker: u8| bytes.windows(2).rposition(|pair| pair == [0xFF, marker]);
-    last(0xD9) > last(0xDA)
 }
 
 /// Writes a file beside the output first, so that a failure leaves none that is broken.

@@ -13,6 +13,8 @@ mod args;
 mod failure;
 mod files;
 mod filter;
+#[path = "../tour/jpeg.rs"]
+mod jpeg;
 mod kernels;
 
 use std::fs;

@@ -1,7 +1,7 @@
 //! A tour of OxiSYCL: a picture goes through blur, edge detection, histogram and tone mapping on all chosen devices at once.
 //!
 //! - `args`, `devices`: what the user wants, and where it runs;
-//! - `picture`, `scene`: pictures in files, and one that is made up;
+//! - `picture`, `jpeg`, `scene`: pictures in files, and one that is made up;
 //! - `steps`: the kernels, one command group each. This is the part to read first;
 //! - `pipeline`: which rows go to which device, in what order, and what that took;
 //! - `reference`: the same in plain Rust, and the comparison;
@@ -14,6 +14,7 @@ mod args;
 mod devices;
 mod failure;
 mod font;
+mod jpeg;
 mod picture;
 mod pipeline;
 mod plot;

@@ -1,7 +1,7 @@
 //! Pictures in memory and in files.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Cursor, Read, Write};
 use std::ops::Range;
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 
 use crate::failure::{Failure, io_reason, one_line};
-use crate::progress;
 use crate::steps::{LEVELS, Rgb};
+use crate::{jpeg, progress};
 
 /// The most pixels of a picture: with all that is made of it, less than 4 GiB.
 const MAX_PIXELS: usize = 1 << 28;
@@ -181,10 +181,14 @@ fn decode_png(reader: BufReader<File>) -> Result<Decoded, String> {
     Ok(Decoded { width, height, n_channels: colour.samples(), bits, samples, orientation })
 }
 
-fn decode_jpeg(reader: BufReader<File>) -> Result<Decoded, String> {
-    // A picture that ends early is shown as far as it goes.
+fn decode_jpeg(mut reader: BufReader<File>) -> Result<Decoded, String> {
+    let mut bytes = Vec::new();
+    reader.read_to_end(&mut bytes).map_err(|error| io_reason(&error))?;
+    if !jpeg::is_whole(&bytes) {
+        return Err("the file ends too early".to_owned());
+    }
     let options = DecoderOptions::default().set_strict_mode(false).set_max_width(usize::MAX).set_max_height(usize::MAX);
-    let mut decoder = JpegDecoder::new_with_options(reader, options);
+    let mut decoder = JpegDecoder::new_with_options(Cursor::new(bytes), options);
     let reason = |error: zune_jpeg::errors::DecodeErrors| one_line(&error.to_string());
     decoder.decode_headers().map_err(reason)?;
     let (width, height) = decoder.dimensions().ok_or("it has no size")?;

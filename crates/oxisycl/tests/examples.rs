@@ -147,10 +147,14 @@ fn frames_that_are_none_are_told_by_name() {
     frame(0.0).save(folder.join("good.png")).unwrap();
     let bytes = std::fs::read(folder.join("good.png")).unwrap();
     std::fs::write(folder.join("cut.png"), &bytes[..bytes.len() / 2]).unwrap();
+    frame(0.0).save(folder.join("good.jpg")).unwrap();
+    let bytes = std::fs::read(folder.join("good.jpg")).unwrap();
+    std::fs::write(folder.join("cut.jpg"), &bytes[..bytes.len() / 2]).unwrap();
     std::fs::write(folder.join("text.png"), "no picture").unwrap();
     image::GrayImage::new(40, 40).save(folder.join("square.png")).unwrap();
     for (frames, parts) in [
         (["cut.png", "good.png"], ["cut.png: ", ""]),
+        (["good.jpg", "cut.jpg"], ["cut.jpg: ", "the file ends too early"]),
         (["good.png", "text.png"], ["text.png: ", ""]),
         (["missing.png", "good.png"], ["missing.png: ", "No such file"]),
         (["good.png", "square.png"], ["[40, 48]", "[40, 40]"]),

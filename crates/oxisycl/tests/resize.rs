@@ -186,14 +186,21 @@ fn bad_files_are_told_with_path_and_reason() {
     let folder = Folder::new("bad");
     let png = folder.write("whole.png", colours(60, 40));
     let jpeg = folder.write("whole.jpg", colours(60, 40));
+    let [bmp, ppm] = ["whole.bmp", "whole.ppm"].map(|name| {
+        folder.works(&["--scale", "1", "whole.png", name]);
+        fs::read(folder.0.join(name)).unwrap()
+    });
     let mut huge = png.clone();
     huge[16..24].copy_from_slice(&[0x7F, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF]);
-    let cases: [(&str, &[u8], &str); 7] = [
+    let cases: [(&str, &[u8], &str); 10] = [
         ("empty.png", b"", "the file is empty"),
         ("text.jpg", b"this is a text\n", "no PNG, JPEG, BMP or PNM"),
         ("gif.gif", b"GIF89a\x01\x00\x01\x00", "no PNG, JPEG, BMP or PNM"),
         ("short.png", &png[..png.len() / 2], ""),
         ("short.jpg", &jpeg[..jpeg.len() / 2], "ends too early"),
+        ("end.jpg", &jpeg[..jpeg.len() - 1], "ends too early"),
+        ("short.bmp", &bmp[..bmp.len() / 2], "ends too early"),
+        ("short.ppm", &ppm[..ppm.len() / 2], "ends too early"),
         ("header.jpg", &jpeg[..20], "ends too early"),
         ("huge.png", &huge, ""),
     ];
