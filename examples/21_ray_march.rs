@@ -208,7 +208,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         None if path.is_some() => 360,
         None => 45,
     };
-    let size = [height, height * 16 / 9];
+    let width = height.checked_mul(16).ok_or_else(|| format!("the height {height} is too large"))? / 9;
+    let size = [height, width];
     let (tiles, sky) = (painted([256, 256], tile_colour)?, painted([512, 1024], sky_colour)?);
     let picture = UnsampledImage::uninit(Rgba8Srgb, size)?;
 

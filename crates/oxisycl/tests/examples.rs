@@ -171,7 +171,13 @@ fn frames_that_are_none_are_told_by_name() {
     let output = run_in(&folder, "22_optical_flow", &["good.png", "good.png"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("expected two frames and the picture to write"), "{}", text(&output.stderr));
-    let output = run_in(&folder, "21_ray_march", &["scene.png", "tall"]);
-    assert_eq!((output.status.code(), folder.join("scene.png").exists()), (Some(1), false));
-    assert!(text(&output.stderr).contains("the height"), "{}", text(&output.stderr));
+    let most = usize::MAX.to_string();
+    for (height, reason) in
+        [("tall", "the height"), (&most[..], "is too large"), ("1000000000", "is too large"), ("0", "no pixels")]
+    {
+        let output = run_in(&folder, "21_ray_march", &["scene.png", height]);
+        let stderr = text(&output.stderr);
+        assert_eq!((output.status.code(), folder.join("scene.png").exists()), (Some(1), false), "{height}: {stderr}");
+        assert!(stderr.starts_with("Error: ") && stderr.contains(reason), "{height}: {stderr}");
+    }
 }
