@@ -12,7 +12,7 @@ use oxisycl_runtime::schedule::BufferView;
 use oxisycl_types::{ErrorCode, Range};
 
 use super::Buffer;
-use super::destination::Handle;
+use super::destination::{FinalData, Handle};
 use super::memory::VecOwner;
 use crate::wiring::runtime;
 use crate::{Error, Read, Result};
@@ -115,6 +115,13 @@ impl<const D: usize> Buffer<u8, D> {
         let data = self.to_pixels()?;
         self.handle.cancel();
         Ok(data)
+    }
+
+    /// Says where all bytes go when the last handle is dropped. After an error nothing has changed.
+    pub(crate) fn set_final_pixels<P: DeviceCopyable + Pod>(&self, destination: FinalData<P>) -> Result {
+        self.check_pixels::<P>()?;
+        self.deliver_at_end(destination, Self::to_pixels);
+        Ok(())
     }
 
     fn check_pixels<P>(&self) -> Result {

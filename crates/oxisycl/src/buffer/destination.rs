@@ -99,6 +99,15 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
     /// # }
     /// ```
     pub fn set_final_data(&self, destination: FinalData<T>) {
+        self.deliver_at_end(destination, Self::to_vec);
+    }
+
+    /// As [`set_final_data`](Self::set_final_data), for what `read` makes of the buffer after all commands.
+    pub(super) fn deliver_at_end<P: DeviceCopyable>(
+        &self,
+        destination: FinalData<P>,
+        read: fn(&Self) -> Result<Vec<P>>,
+    ) {
         // The closure must not hold the handle, whose end it waits for.
         let (view, range) = (self.view.clone(), self.range);
         let core = view.core.clone();
@@ -107,7 +116,7 @@ impl<T: DeviceCopyable, const D: usize> Buffer<T, D> {
             let core = view.core.clone();
             let buffer =
                 Buffer::<T, D> { handle: Arc::new(Handle::new(core)), view, range, elements: std::marker::PhantomData };
-            buffer.to_vec()
+            read(&buffer)
         };
         let deliver: Option<Deliver> = match destination.0 {
             Target::None => None,

@@ -2,6 +2,7 @@
 
 use std::any::type_name;
 use std::fmt;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use oxisycl_device::DeviceCopyable;
@@ -9,7 +10,7 @@ use oxisycl_device::images::{PixelFormat, Pixels};
 use oxisycl_types::{ImageFormat, Range};
 
 use super::UnsampledImage;
-use crate::{Buffer, Error, Result};
+use crate::{Buffer, Error, FinalData, Result};
 
 /// An error for an image that cannot be.
 pub(super) fn check<const D: usize>(range: Range<D>) -> Result {
@@ -176,6 +177,27 @@ impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
         Ok(Self { bytes, range, format })
     }
 
+    /// An image with a copy of the bytes of all pixels, which others share and which are never written back.
+    ///
+    /// Errors: as those of [`from_vec`](Self::from_vec).
+    ///
+    /// ```
+    /// use oxisycl::images::R8Unorm;
+    /// use oxisycl::prelude::*;
+    /// use std::sync::Arc;
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let levels = Arc::<[u8]>::from([0, 1, 2, 3, 4, 5]);
+    /// let image = UnsampledImage::from_shared(R8Unorm, levels.clone(), [2, 3])?;
+    /// assert_eq!(image.to_vec::<u8>()?, *levels);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn from_shared<P: DeviceCopyable + Pod>(format: F, data: Arc<[P]>, range: impl Into<Range<D>>) -> Result<Self> {
+        Self::from_slice(format, &data, range)
+    }
+
     /// A copy of the bytes of all pixels, rows first. Blocks like [`Buffer::to_vec`].
     ///
     /// Errors: as those of [`Buffer::to_vec`], and `Invalid` if the bytes are no whole number of `P`.
@@ -205,5 +227,31 @@ impl<const D: usize, F: PixelFormat> UnsampledImage<D, F> {
             Ok(data) => Ok(data),
             Err(error) => Err(IntoPixelsError::new(self, error)),
         }
+    }
+
+    /// Says where the bytes of all pixels go when the last handle of the image is dropped, as [`Buffer::set_final_data`] does. Copies are handles,
+    /// and so is the same image with another format or with a sampler. One `P` may be a channel, a pixel or more.
+    ///
+    /// Errors: `Invalid` if the bytes are no whole number of `P`. An earlier destination stays then.
+    ///
+    /// ```
+    /// use oxisycl::FinalData;
+    /// use oxisycl::images::Rgba8Unorm;
+    /// use oxisycl::prelude::*;
+    /// use oxisycl::vector::Float4;
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// # fn main() -> oxisycl::Result {
+    /// let result = Arc::new(Mutex::new(Vec::<[u8; 4]>::new()));
+    /// let picture = UnsampledImage::uninit(Rgba8Unorm, [2, 3])?;
+    /// picture.set_final_data(FinalData::weak(Arc::downgrade(&result)))?;
+    /// Queue::default()?.fill_image(&picture, Float4::splat(1.0))?;
+    /// drop(picture); // waits for the command
+    /// assert_eq!(*result.lock().unwrap(), [[255; 4]; 6]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_final_data<P: DeviceCopyable + Pod>(&self, destination: FinalData<P>) -> Result {
+        self.bytes.set_final_pixels(destination)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use oxisycl_device::DeviceCopyable;
@@ -10,7 +11,7 @@ use oxisycl_types::Range;
 
 use super::properties::properties;
 use super::{ImagePitch, IntoPixelsError, UnsampledImage};
-use crate::{Device, Result};
+use crate::{Device, FinalData, Result};
 
 /// An image that is read by coordinates, and never written (SYCL 2020 `sampled_image`). Its sampler says what lies between pixels and beyond the edges.
 ///
@@ -63,6 +64,17 @@ impl<const D: usize, F: PixelFormat> SampledImage<D, F> {
         range: impl Into<Range<D>>,
     ) -> Result<Self> {
         Ok(Self::new(UnsampledImage::from_slice(format, data, range)?, sampler))
+    }
+
+    /// An image with a copy of shared bytes of all pixels, as [`UnsampledImage::from_shared`] makes, with its errors.
+    #[track_caller]
+    pub fn from_shared<P: DeviceCopyable + Pod>(
+        format: F,
+        sampler: ImageSampler,
+        data: Arc<[P]>,
+        range: impl Into<Range<D>>,
+    ) -> Result<Self> {
+        Ok(Self::new(UnsampledImage::from_shared(format, data, range)?, sampler))
     }
 
     /// An image with a copy of pixels whose rows begin `pitch` bytes after each other, as [`UnsampledImage::from_slice_pitched`] makes, with its
@@ -136,6 +148,11 @@ impl<const D: usize, F: PixelFormat> SampledImage<D, F> {
     /// ```
     pub fn into_vec<P: DeviceCopyable + Pod>(self) -> Result<Vec<P>, IntoPixelsError<D, F>> {
         self.image.into_vec()
+    }
+
+    /// Says where the bytes of all pixels go when the last handle is dropped, as [`UnsampledImage::set_final_data`] does, with its errors.
+    pub fn set_final_data<P: DeviceCopyable + Pod>(&self, destination: FinalData<P>) -> Result {
+        self.image.set_final_data(destination)
     }
 }
 

@@ -108,6 +108,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("image", image::owned::TESTS),
     ("image", image::host_tasks::TESTS),
     ("image", image::windows::TESTS),
+    ("image", image::final_data::TESTS),
     ("usm", usm::allocations::TESTS),
     ("usm", usm::commands::TESTS),
     ("usm", usm::buffers::TESTS),

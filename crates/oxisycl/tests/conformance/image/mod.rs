@@ -3,6 +3,7 @@
 pub(crate) mod arguments;
 pub(crate) mod borrowed;
 pub(crate) mod copies;
+pub(crate) mod final_data;
 pub(crate) mod host_tasks;
 pub(crate) mod limits;
 pub(crate) mod objects;
