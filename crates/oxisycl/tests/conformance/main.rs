@@ -109,6 +109,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("image", image::host_tasks::TESTS),
     ("image", image::windows::TESTS),
     ("image", image::final_data::TESTS),
+    ("image", image::blocking::TESTS),
     ("usm", usm::allocations::TESTS),
     ("usm", usm::commands::TESTS),
     ("usm", usm::buffers::TESTS),

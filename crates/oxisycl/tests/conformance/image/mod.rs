@@ -1,6 +1,7 @@
 //! Images: pixels of every format, samplers, and what holds for them as for buffers.
 
 pub(crate) mod arguments;
+pub(crate) mod blocking;
 pub(crate) mod borrowed;
 pub(crate) mod copies;
 pub(crate) mod final_data;
