@@ -34,6 +34,15 @@ fn place(random: &mut Random, sampler: ImageSampler, extent: usize) -> f32 {
     if sampler.coordinates == CoordinateMode::Normalized { place / extent as f32 } else { place }
 }
 
+/// A coordinate as those of [`place`]. If it is rounded, it is not near to the edge of a pixel, so that all devices find the same pixel.
+fn inner_place(random: &mut Random, sampler: ImageSampler, extent: usize) -> f32 {
+    if sampler.coordinates == CoordinateMode::Unnormalized || extent.is_power_of_two() {
+        return place(random, sampler, extent);
+    }
+    let place = place(random, ImageSampler { coordinates: CoordinateMode::Unnormalized, ..sampler }, extent);
+    (place.floor() + (place - place.floor()).clamp(0.125, 0.875)) / extent as f32
+}
+
 /// Whether a device may give `seen` where the host gives `expected`. Nearest pixels are the same, and mixtures but for their rounding.
 fn is_as_on_the_host(format: ImageFormat, filtering: FilteringMode, seen: Float4, expected: Float4) -> bool {
     let range = match format.channel_type() {
@@ -54,7 +63,7 @@ fn check<const D: usize, F: PixelFormat>(queue: &Queue, format: F, range: [usize
     let image = UnsampledImage::from_vec(format, bytes, range).unwrap();
     for &sampler in ImageSampler::ALL {
         let coordinates: Vec<[f32; D]> =
-            (0..n_samples).map(|_| range.map(|n| place(&mut random, sampler, n))).collect();
+            (0..n_samples).map(|_| range.map(|n| inner_place(&mut random, sampler, n))).collect();
         let (sampled, places) = (image.sampled(sampler), Buffer::from_slice(&coordinates).unwrap());
         let seen = Buffer::from_vec(vec![Float4::splat(9.0); n_samples]).unwrap();
         let submitted = queue.submit(|cg| {
@@ -77,6 +86,7 @@ fn check<const D: usize, F: PixelFormat>(queue: &Queue, format: F, range: [usize
 fn every_sampler_gives_what_it_gives_on_the_host(env: &Env) {
     let queue = env.queue();
     check(&queue, Rgba8Unorm, [4, 8]);
+    check(&queue, Rgba8Unorm, [3, 7]);
     check(&queue, Rgba8Srgb, [2, 4]);
     check(&queue, Rgba16Float, [8, 2]);
     check(&queue, ImageFormat::B8G8R8A8_UNORM, [8, 4]);
@@ -87,15 +97,17 @@ fn volumes_and_lines_are_sampled_as_on_the_host(env: &Env) {
     check(&queue, R32Float, [16]);
     check(&queue, R32Float, [1]);
     check(&queue, R32Float, [2, 4, 8]);
+    check(&queue, R32Float, [5]);
+    check(&queue, R32Float, [3, 5, 2]);
 }
 
 /// Samples of an image of any format by all samplers, which one launch makes: a row of it is of one sampler. `is_right` gets the sampler, and what
-/// a kernel and the host see.
+/// a kernel and the host see. Any such function goes with the same kernel.
 fn check_all_samplers<V: PixelData + Default + Debug, const D: usize>(
     queue: &Queue,
     image: &SampledImage<D>,
     places: &[Vec<[f32; D]>],
-    is_right: impl Fn(ImageSampler, V, V) -> bool,
+    is_right: &dyn Fn(ImageSampler, V, V) -> bool,
 ) {
     let launch = [ImageSampler::ALL.len(), places[0].len()];
     let coordinates = Buffer::from_vec_nd(places.concat(), launch).unwrap();
@@ -123,36 +135,36 @@ fn check_format<V: PixelData + Default + Debug, const D: usize>(
     queue: &Queue,
     format: ImageFormat,
     range: [usize; D],
-    is_right: impl Fn(ImageSampler, V, V) -> bool,
+    is_right: &dyn Fn(ImageSampler, V, V) -> bool,
 ) {
     let mut random = Random::new(4);
     let bytes = bytes_of(&mut random, format, range.iter().product());
     let image = SampledImage::from_vec(format, ImageSampler::NEAREST, bytes, range).unwrap();
-    let mut eight = |&sampler| (0..8).map(|_| range.map(|n| place(&mut random, sampler, n))).collect();
+    let mut eight = |&sampler| (0..8).map(|_| range.map(|n| inner_place(&mut random, sampler, n))).collect();
     let places: Vec<Vec<[f32; D]>> = ImageSampler::ALL.iter().map(&mut eight).collect();
     check_all_samplers(queue, &image, &places, is_right);
 }
 
+/// Samples of images of that format in one to three dimensions, with extents that are powers of two, and others.
+fn check_dimensions<V: PixelData + Default + Debug>(
+    queue: &Queue,
+    format: ImageFormat,
+    is_right: &dyn Fn(ImageSampler, V, V) -> bool,
+) {
+    [[8], [5]].into_iter().for_each(|range| check_format(queue, format, range, is_right));
+    [[4, 8], [3, 7]].into_iter().for_each(|range| check_format(queue, format, range, is_right));
+    [[2, 4, 2], [3, 5, 2]].into_iter().for_each(|range| check_format(queue, format, range, is_right));
+}
+
 fn images_of_every_format_are_sampled_as_on_the_host(env: &Env) {
-    fn integers<V: PixelData + PartialEq + Default + Debug>(queue: &Queue, format: ImageFormat) {
-        let is_right = |_: ImageSampler, seen: V, expected: V| seen == expected;
-        check_format::<V, _>(queue, format, [8], is_right);
-        check_format::<V, _>(queue, format, [4, 8], is_right);
-        check_format::<V, _>(queue, format, [2, 4, 2], is_right);
-    }
     let queue = env.queue();
     for format in ImageFormat::all() {
         match format.channel_type() {
-            t if t.is_signed() => integers::<Int4>(&queue, format),
-            t if t.is_unsigned() => integers::<Uint4>(&queue, format),
-            _ => {
-                let is_right = |sampler: ImageSampler, seen, expected| {
-                    is_as_on_the_host(format, sampler.filtering, seen, expected)
-                };
-                check_format::<Float4, _>(&queue, format, [8], is_right);
-                check_format::<Float4, _>(&queue, format, [4, 8], is_right);
-                check_format::<Float4, _>(&queue, format, [2, 4, 2], is_right);
-            }
+            t if t.is_signed() => check_dimensions::<Int4>(&queue, format, &|_, seen, expected| seen == expected),
+            t if t.is_unsigned() => check_dimensions::<Uint4>(&queue, format, &|_, seen, expected| seen == expected),
+            _ => check_dimensions::<Float4>(&queue, format, &|sampler, seen, expected| {
+                is_as_on_the_host(format, sampler.filtering, seen, expected)
+            }),
         }
     }
 }
@@ -209,7 +221,7 @@ fn the_far_end_of_the_widest_image_is_sampled(env: &Env) {
         (if is_normalized { parts } else { pixels }).map(|place| [place]).to_vec()
     };
     let places: Vec<_> = ImageSampler::ALL.iter().map(places_of).collect();
-    check_all_samplers::<Float4, 1>(&env.queue(), &image, &places, |sampler, seen, expected| {
+    check_all_samplers::<Float4, 1>(&env.queue(), &image, &places, &|sampler, seen, expected| {
         is_as_on_the_host(format, sampler.filtering, seen, expected)
     });
     // The host's last pixels are the right ones.
