@@ -1,11 +1,12 @@
 //! Pixels of every format, read and written in kernels as on the host.
 
+use half::f16;
 use oxisycl::float;
 use oxisycl::images::{ImageFormat, PixelData, PixelFormat, R8Unorm, R32Float, Rgb8Unorm, Rgba8Unorm, Rgba16Float};
 use oxisycl::prelude::*;
 use oxisycl::vector::{Float4, Int4, Uint4};
 
-use super::bytes_of;
+use super::{bytes_of, bytes_without_numbers, formats_in_floats, have_numbers_alike};
 use crate::harness::{Env, tests};
 use crate::support::Random;
 
@@ -14,6 +15,7 @@ tests![
     pixels_of_every_format_are_written_as_on_the_host,
     fast_reads_are_near_to_those_of_the_host,
     formats_that_are_types_are_read_and_written_as_those_that_are_values,
+    pixels_that_are_no_numbers_are_read_and_written_as_such,
     a_position_outside_reads_the_border_and_writes_nothing,
     positions_of_every_type_may_be_outside,
     work_items_own_their_pixels_in_one_to_three_dimensions,
@@ -118,25 +120,57 @@ fn pixels_of_every_format_are_written_as_on_the_host(env: &Env) {
     }
 }
 
+/// The bytes of an image to which a kernel has written what it has read of another one.
+fn copied<F: PixelFormat>(queue: &Queue, image: &UnsampledImage<1, F>, format: F) -> Vec<u8> {
+    let to = UnsampledImage::uninit(format, image.range()).unwrap();
+    let submitted = queue.submit(|cg| {
+        let (from, to) = (cg.access_image::<Float4, _, _, _>(image, Read), cg.access_image(&to, Write.no_init()));
+        cg.parallel_for(image.range(), move |item| to.set(item, from.get(item)))
+    });
+    submitted.unwrap();
+    to.into_vec().unwrap()
+}
+
 fn formats_that_are_types_are_read_and_written_as_those_that_are_values(env: &Env) {
     fn check<F: PixelFormat>(queue: &Queue, format: F) {
         let bytes = bytes_of(&mut Random::new(2), format.format(), 20);
         let image = UnsampledImage::from_vec(format.format(), bytes, 20).unwrap();
         let typed = image.with_format(format).unwrap();
         assert_eq!(read::<Float4, _>(queue, &typed), read::<Float4, _>(queue, &image));
-        let to = UnsampledImage::uninit(format, 20).unwrap();
-        let submitted = queue.submit(|cg| {
-            let (from, to) = (cg.access_image::<Float4, _, _, _>(&typed, Read), cg.access_image(&to, Write.no_init()));
-            cg.parallel_for(20, move |item| to.set(item, from.get(item)))
-        });
-        submitted.unwrap();
-        assert_eq!(to.to_vec::<u8>().unwrap(), image.to_vec::<u8>().unwrap(), "{:?}", format.format());
+        assert_eq!(copied(queue, &typed, format), image.to_vec::<u8>().unwrap(), "{:?}", format.format());
     }
     let queue = env.queue();
     check(&queue, Rgba8Unorm);
     check(&queue, Rgb8Unorm);
     check(&queue, Rgba16Float);
     check(&queue, R32Float);
+}
+
+fn pixels_that_are_no_numbers_are_read_and_written_as_such(env: &Env) {
+    const PIXELS: usize = 40;
+    let (queue, mut random) = (env.queue(), Random::new(9));
+    for format in formats_in_floats() {
+        let bytes = bytes_without_numbers(&mut random, format, PIXELS);
+        let image = UnsampledImage::from_vec(format, bytes, PIXELS).unwrap();
+        for (seen, expected) in read::<Float4, _>(&queue, &image).into_iter().zip(on_the_host::<Float4, _>(&image)) {
+            assert!(have_numbers_alike(seen, expected, |a, b| a == b), "{format}: {seen}, not {expected}");
+        }
+    }
+    // Numbers keep their bits, and the others are still none.
+    let bytes = bytes_without_numbers(&mut random, Rgba16Float.format(), PIXELS);
+    let image = UnsampledImage::from_vec(Rgba16Float, bytes.clone(), PIXELS).unwrap();
+    let halves =
+        |bytes: &[u8]| -> Vec<f16> { bytes.as_chunks().0.iter().map(|&channel| f16::from_ne_bytes(channel)).collect() };
+    for (seen, expected) in halves(&copied(&queue, &image, Rgba16Float)).into_iter().zip(halves(&bytes)) {
+        assert!(seen.to_bits() == expected.to_bits() || seen.is_nan() && expected.is_nan(), "{seen}, not {expected}");
+    }
+    let bytes = bytes_without_numbers(&mut random, R32Float.format(), PIXELS);
+    let image = UnsampledImage::from_vec(R32Float, bytes.clone(), PIXELS).unwrap();
+    let floats =
+        |bytes: &[u8]| -> Vec<f32> { bytes.as_chunks().0.iter().map(|&channel| f32::from_ne_bytes(channel)).collect() };
+    for (seen, expected) in floats(&copied(&queue, &image, R32Float)).into_iter().zip(floats(&bytes)) {
+        assert!(seen.to_bits() == expected.to_bits() || seen.is_nan() && expected.is_nan(), "{seen}, not {expected}");
+    }
 }
 
 fn a_position_outside_reads_the_border_and_writes_nothing(env: &Env) {

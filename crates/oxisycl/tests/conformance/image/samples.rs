@@ -1,5 +1,6 @@
 //! Samplers in kernels. What they give is compared with the host, where `oxisycl-device` has a model of them.
 
+use std::cell::Cell;
 use std::fmt::Debug;
 
 use oxisycl::float;
@@ -10,7 +11,7 @@ use oxisycl::images::{
 use oxisycl::prelude::*;
 use oxisycl::vector::{Float4, Int4, Uint4};
 
-use super::bytes_of;
+use super::{bytes_of, bytes_without_numbers, formats_in_floats, have_numbers_alike};
 use crate::harness::{Env, tests};
 use crate::support::Random;
 
@@ -18,6 +19,7 @@ tests![
     every_sampler_gives_what_it_gives_on_the_host,
     volumes_and_lines_are_sampled_as_on_the_host,
     images_of_every_format_are_sampled_as_on_the_host,
+    pixels_that_are_no_numbers_are_sampled_as_on_the_host,
     strict_samples_have_the_bits_of_the_host,
     the_far_end_of_the_widest_image_is_sampled,
     integers_are_sampled_without_a_mixture,
@@ -130,15 +132,19 @@ fn check_all_samplers<V: PixelData + Default + Debug, const D: usize>(
     }
 }
 
+/// Makes the bytes of that many pixels.
+type MakeBytes = fn(&mut Random, ImageFormat, usize) -> Vec<u8>;
+
 /// Samples of a new image of that format.
 fn check_format<V: PixelData + Default + Debug, const D: usize>(
     queue: &Queue,
     format: ImageFormat,
+    make: MakeBytes,
     range: [usize; D],
     is_right: &dyn Fn(ImageSampler, V, V) -> bool,
 ) {
     let mut random = Random::new(4);
-    let bytes = bytes_of(&mut random, format, range.iter().product());
+    let bytes = make(&mut random, format, range.iter().product());
     let image = SampledImage::from_vec(format, ImageSampler::NEAREST, bytes, range).unwrap();
     let mut eight = |&sampler| (0..8).map(|_| range.map(|n| inner_place(&mut random, sampler, n))).collect();
     let places: Vec<Vec<[f32; D]>> = ImageSampler::ALL.iter().map(&mut eight).collect();
@@ -151,9 +157,9 @@ fn check_dimensions<V: PixelData + Default + Debug>(
     format: ImageFormat,
     is_right: &dyn Fn(ImageSampler, V, V) -> bool,
 ) {
-    [[8], [5]].into_iter().for_each(|range| check_format(queue, format, range, is_right));
-    [[4, 8], [3, 7]].into_iter().for_each(|range| check_format(queue, format, range, is_right));
-    [[2, 4, 2], [3, 5, 2]].into_iter().for_each(|range| check_format(queue, format, range, is_right));
+    [[8], [5]].into_iter().for_each(|range| check_format(queue, format, bytes_of, range, is_right));
+    [[4, 8], [3, 7]].into_iter().for_each(|range| check_format(queue, format, bytes_of, range, is_right));
+    [[2, 4, 2], [3, 5, 2]].into_iter().for_each(|range| check_format(queue, format, bytes_of, range, is_right));
 }
 
 fn images_of_every_format_are_sampled_as_on_the_host(env: &Env) {
@@ -166,6 +172,24 @@ fn images_of_every_format_are_sampled_as_on_the_host(env: &Env) {
                 is_as_on_the_host(format, sampler.filtering, seen, expected)
             }),
         }
+    }
+}
+
+/// Extents are powers of two, so that all devices take the same pixels, those with a weight of zero among them.
+fn pixels_that_are_no_numbers_are_sampled_as_on_the_host(env: &Env) {
+    let queue = env.queue();
+    for format in formats_in_floats() {
+        let n_without = Cell::new(0);
+        let is_right = |sampler: ImageSampler, seen: Float4, expected: Float4| {
+            n_without.set(n_without.get() + usize::from(seen.to_array().iter().any(|x| x.is_nan())));
+            have_numbers_alike(seen, expected, |seen, expected| {
+                is_as_on_the_host(format, sampler.filtering, seen, expected)
+            })
+        };
+        check_format(&queue, format, bytes_without_numbers, [8], &is_right);
+        check_format(&queue, format, bytes_without_numbers, [4, 8], &is_right);
+        check_format(&queue, format, bytes_without_numbers, [2, 4, 2], &is_right);
+        assert!(n_without.get() > 50, "{format}: {} samples are no numbers", n_without.get());
     }
 }
 
