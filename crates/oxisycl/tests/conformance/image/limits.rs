@@ -115,14 +115,41 @@ fn kernels_that_read<F: PixelFormat>(queue: &Queue, image: &UnsampledImage<2, F>
     [read, sampled, read_argument, queue.single_task_with(smooth.read::<Float4>(), |_, _| {})]
 }
 
+/// Submits kernels with blocks of the image, by an accessor and by an argument.
+fn kernels_that_write_blocks(queue: &Queue, image: &UnsampledImage<2>) -> [oxisycl::Result<Event>; 2] {
+    let blocks = queue.submit(|cg| {
+        cg.access_image_chunks::<Float4, _, _, _>(image, Write, [5, 5]);
+        cg.single_task(|_| {})
+    });
+    [blocks, queue.single_task_with(image.with::<Float4, _>(Write).chunks([5, 5]), |_, _| {})]
+}
+
+/// Submits the copies of the image from and to everything that there is, and a fill of it.
+fn copies_and_a_fill(queue: &Queue, image: &UnsampledImage<2>) -> [oxisycl::Result<Event>; 7] {
+    let other = UnsampledImage::uninit(image.format(), image.range()).unwrap().named("large");
+    let buffer = Buffer::from_vec(vec![0u8; image.byte_size()]).unwrap();
+    let memory = vec![0u8; image.byte_size()];
+    [
+        queue.copy_image(image, &other),
+        queue.copy_image(&other, image),
+        queue.copy_image_from_buffer(&buffer, image),
+        queue.copy_image_to_buffer(image, &buffer),
+        queue.copy_image_from_host(memory.clone(), image).map(|copy| copy.event().clone()),
+        queue.copy_image_to_host(image, memory).map(|copy| copy.event().clone()),
+        queue.fill_image(image, Float4::splat(0.0)),
+    ]
+}
+
 fn an_image_larger_than_the_devices_allocations_is_refused() {
     let queue = simulated(SimulatedConfig::new(1).memory(1000));
     let image = UnsampledImage::zeroed(ImageFormat::R8G8B8A8_UNORM, [25, 11]).unwrap().named("large");
     let (since, errors) = counted(|| {
-        let [a, b, c, d] = kernels_that_read(&queue, &image);
-        [a, b, c, d, queue.fill_image(&image, Float4::splat(0.0))].map(Result::unwrap_err)
+        let refused = kernels_that_read(&queue, &image).into_iter().chain(kernels_that_write_blocks(&queue, &image));
+        refused.chain(copies_and_a_fill(&queue, &image)).map(Result::unwrap_err).collect::<Vec<_>>()
     });
-    assert_eq!((since.kernels, since.fills, since.buffer_allocations), (0, 0, 0));
+    assert_eq!(errors.len(), 13);
+    assert_eq!((since.nodes, since.kernels, since.fills, since.buffer_allocations), (0, 0, 0, 0));
+    assert_eq!((since.bytes_to_device, since.bytes_to_host), (0, 0));
     for error in errors {
         let message = error.to_string();
         assert_eq!(error.code(), ErrorCode::MemoryAllocation, "{message}");
