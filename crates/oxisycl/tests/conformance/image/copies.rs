@@ -1,5 +1,7 @@
 //! Copies and fills of images as commands: what they do, what they move, and what is refused before anything is enqueued.
 
+use std::sync::Arc;
+
 use oxisycl::images::{ImageFormat, PixelData, R8Uint, R8Unorm, R32Float, Rgba8Srgb, Rgba8Unorm, Rgba32Float};
 use oxisycl::prelude::*;
 use oxisycl::vector::{Float4, Int4, Uint4};
@@ -209,6 +211,10 @@ fn copies_that_do_not_fit_are_refused_before_anything_is_enqueued(env: &Env) {
             let texts = ["24 bytes", &format!("the memory of the host with {n} of u32"), &found];
             check_refused(queue.copy_image_to_host(&image, vec![0u32; n]), &texts);
             check_refused(queue.copy_image_from_host::<u32, _, _, _>(vec![0u32; n], &image), &texts);
+            // What was to be read is dropped with the error.
+            let shared = Arc::<[u32]>::from(vec![0; n]);
+            check_refused(queue.copy_image_from_host(shared.clone(), &image), &texts);
+            assert_eq!(Arc::strong_count(&shared), 1);
         }
         check_refused(queue.fill_image(&image, Uint4::splat(1)), &["Rgba of UnormInt8", "Float4 or Half4, not Uint4"]);
         // An error that is not passed on fails the group nevertheless.
