@@ -3,12 +3,14 @@
 //! - `args`: what the user wants;
 //! - `files`: which file becomes which, and pictures in files;
 //! - `filter`: how much of each pixel goes into another;
-//! - `kernels`: the work on the device.
+//! - `kernels`: the work on the device;
+//! - `bar`: how far the work is.
 //!
 //! `cargo run --release --example resize --features image -- --help` says how to use it.
 #![forbid(unsafe_code)]
 
 mod args;
+mod bar;
 #[path = "../tour/failure.rs"]
 mod failure;
 mod files;
@@ -20,11 +22,12 @@ mod kernels;
 use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use args::{Options, Request};
 use failure::Failure;
 use files::{Job, Picture};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressDrawTarget;
 use oxisycl::prelude::*;
 
 fn main() -> ExitCode {
@@ -55,7 +58,8 @@ fn resize(options: &Options) -> Result<(), Failure> {
     }
     // Each failure is an error of a call, too.
     let queue = Queue::builder().handler(|_errors| {}).build()?;
-    let bar = bar(jobs.len());
+    let bar = bar::bar(jobs.len(), ProgressDrawTarget::stderr());
+    bar.enable_steady_tick(Duration::from_millis(200));
     let mut n_failed = 0;
     let mut last = None;
     for job in &jobs {
@@ -92,14 +96,4 @@ fn one(queue: &Queue, job: &Job, options: &Options) -> Result<String, Failure> {
     files::save(Picture { pixels, look }, job, options.quality)?;
     let (input, output) = (job.input.display(), job.output.display());
     Ok(format!("{input}: {width} x {height} -> {output}: {new_width} x {new_height}"))
-}
-
-/// Shown if standard error is a terminal.
-fn bar(n: usize) -> ProgressBar {
-    let bar = ProgressBar::new(n as u64);
-    if let Ok(style) = ProgressStyle::with_template("  {bar:30} {pos} of {len}, {eta} left  {wide_msg}") {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    bar.enable_steady_tick(std::time::Duration::from_millis(200));
-    bar
 }
