@@ -245,7 +245,9 @@ fn sub_groups<const W: usize>(env: &Env) {
                     sub_group.select(own, lane * 7 % 67),
                     sub_group.broadcast(own, 2),
                     sub_group.ballot(own % 3 == 1),
-                    u64::from(sub_group.all(own > 1)) << 1 | u64::from(sub_group.any(own > 5000)),
+                    u64::from(sub_group.none(own > 5000)) << 2
+                        | u64::from(sub_group.all(own > 1)) << 1
+                        | u64::from(sub_group.any(own > 5000)),
                     (sub_group.id() * 1000 + sub_group.count() * 100_000 + lane) as u64
                         + u64::from(sub_group.is_leader()) * 100_000_000
                         + sub_group.size() as u64 * 1_000_000_000,
@@ -272,6 +274,7 @@ fn sub_groups<const W: usize>(env: &Env) {
                     values.iter().enumerate().fold(0u64, |bits, (lane, value)| bits | u64::from(f(*value)) << lane)
                 };
                 let (all, row) = (u64::from(values.iter().all(|value| *value > 1)), 10 * number as u64);
+                let any = u64::from(values.iter().any(|value| *value > 5000));
                 for (lane, &value) in values.iter().enumerate() {
                     let from = |lane: usize| values.get(lane).copied().unwrap_or(value);
                     let expected = [
@@ -285,7 +288,7 @@ fn sub_groups<const W: usize>(env: &Env) {
                         from(lane * 7 % 67),
                         from(2),
                         bits(&|value| value % 3 == 1),
-                        all << 1 | u64::from(bits(&|value| value > 5000) != 0),
+                        (1 - any) << 2 | all << 1 | any,
                         (number * 1000 + size.div_ceil(W) * 100_000 + lane) as u64
                             + u64::from(lane == 0) * 100_000_000
                             + values.len() as u64 * 1_000_000_000,
