@@ -88,6 +88,7 @@ const AREAS: &[(&str, &[Test])] = &[
     ("nd", nd::ranges::TESTS),
     ("nd", nd::barriers::TESTS),
     ("nd", nd::algorithms::TESTS),
+    ("nd", nd::groups::TESTS),
     ("nd", nd::copies::TESTS),
     ("nd", nd::divergence::TESTS),
     ("nd", nd::joint::TESTS),

@@ -4,6 +4,7 @@ pub(crate) mod algorithms;
 pub(crate) mod barriers;
 pub(crate) mod copies;
 pub(crate) mod divergence;
+pub(crate) mod groups;
 pub(crate) mod joint;
 pub(crate) mod ranges;
 pub(crate) mod sub_group_joint;
