@@ -1,18 +1,19 @@
 //! Reductions by operators of the user, over each type of numbers, with an identity that the user tells and without one (G3).
 
-use oxisycl::group::Fixed1;
+use oxisycl::group::{Fixed1, Private};
 use oxisycl::operator::{Identity, Operator, Sum};
 use oxisycl::prelude::*;
 use oxisycl::reduction::{TILE, reduction, reduction_without_identity};
 
 use super::tree;
 use crate::harness::{Env, tests};
-use crate::model::{Number, for_each_number};
+use crate::model::{Number, for_each_number, scan_of_group};
 
 tests![
     own_operators_of_each_type_are_reduced,
-    own_operators_are_reduced_over_nd_ranges,
-    an_own_identity_is_the_result_of_nothing
+    own_operators_of_each_type_are_reduced_over_nd_ranges,
+    own_operators_of_each_type_are_reduced_over_groups,
+    an_own_identity_is_the_result_of_nothing,
 ];
 
 /// Sizes around those of sub-groups, groups and tiles. The last one takes two launches.
@@ -144,9 +145,44 @@ where
     }
 }
 
-fn own_operators_are_reduced_over_nd_ranges(env: &Env) {
-    of_nd_range::<i32>(env);
-    of_nd_range::<f64>(env);
+fn own_operators_of_each_type_are_reduced_over_nd_ranges(env: &Env) {
+    for_each_number!(of_nd_range(env));
+}
+
+/// Each group gives one value, which is that of its work-items by an operator that does not commute.
+#[track_caller]
+fn of_groups<T: Joins>(env: &Env)
+where
+    Sum: Identity<T>,
+{
+    const ITEMS: usize = 5;
+    for n_groups in [1, 31, 32, 33, 255, 256, 1000, TILE, TILE + 1] {
+        let values: Vec<T> = (0..ITEMS * n_groups).map(T::at).collect();
+        let input = Buffer::from_vec(values.clone()).unwrap();
+        let [all, thirds] = [(); 2].map(|()| Buffer::from_vec(vec![T::FIRST]).unwrap());
+        let submitted = env.queue().submit(|cg| {
+            let input = cg.access(&input, Read);
+            let all = reduction_without_identity(cg.access(&all, ReadWrite), T::commuting);
+            let into = (all, reduction(cg.access(&thirds, Write), Joined));
+            let (shape, memory) = (Fixed1::<ITEMS>, Private::new(T::default()));
+            cg.parallel_reduce_work_group(n_groups, shape, memory, into, move |mut group, mut own, (all, thirds)| {
+                group.for_each(&mut own, move |item, own| *own = input.get(item.global()));
+                let value = group.reduce(&own, T::ordered);
+                all.combine(value);
+                if group.linear_id() % 3 == 1 {
+                    thirds.combine(value);
+                }
+            })
+        });
+        submitted.unwrap().wait().unwrap();
+        let of_groups: Vec<T> = values.chunks(ITEMS).map(|items| scan_of_group(items, T::ordered)[ITEMS - 1]).collect();
+        let found = [all, thirds].map(|target| target.to_vec().unwrap()[0].bits());
+        assert_eq!(found, expected(&of_groups, T::FIRST), "{n_groups} of {}", std::any::type_name::<T>());
+    }
+}
+
+fn own_operators_of_each_type_are_reduced_over_groups(env: &Env) {
+    for_each_number!(of_groups(env));
 }
 
 fn an_own_identity_is_the_result_of_nothing(env: &Env) {
