@@ -6,6 +6,7 @@ use std::fmt::Debug;
 
 use oxisycl::operator::{Identity, Operator, Sum};
 use oxisycl::prelude::*;
+use oxisycl::vector::{Float3, Float4, MArray, swizzle};
 
 /// A type whose values algorithms combine.
 pub(crate) trait Number: DeviceCopyable + bytemuck::AnyBitPattern + Debug + Default + PartialEq
@@ -71,6 +72,57 @@ macro_rules! floats {
 floats! {
     f32 -1.0e3;
     f64 -1.0e7;
+}
+
+/// Several numbers that algorithms combine as one value.
+pub(crate) trait Several: DeviceCopyable + bytemuck::AnyBitPattern + Debug + PartialEq {
+    /// The value at a position.
+    fn at(position: usize) -> Self;
+    /// An operator of the user that does not commute, and takes each element to another place.
+    fn ordered(self, other: Self) -> Self;
+}
+
+impl Several for Float4 {
+    fn at(position: usize) -> Self {
+        Self::from_fn(|i| f32::at(4 * position + i))
+    }
+    fn ordered(self, other: Self) -> Self {
+        self + swizzle!(other, wxyz) * 0.5
+    }
+}
+
+/// Of 16 bytes, of which the last four are padding.
+impl Several for Float3 {
+    fn at(position: usize) -> Self {
+        Self::from_fn(|i| f32::at(3 * position + i))
+    }
+    fn ordered(self, other: Self) -> Self {
+        self + swizzle!(other, zxy) * 0.5
+    }
+}
+
+impl Several for MArray<i32, 5> {
+    fn at(position: usize) -> Self {
+        Self::from_fn(|i| i32::at(5 * position + i))
+    }
+    fn ordered(self, other: Self) -> Self {
+        Self::from_fn(|i| self[i].wrapping_mul(3).wrapping_add(other[(i + 1) % 5]))
+    }
+}
+
+/// Holds what each work-item of groups of `size` has by four algorithms against the model. These are the value of the last work-item, the reduction, and the
+/// inclusive scan. The fourth is the value of the third work-item behind it in its sub-group of 16.
+#[track_caller]
+pub(crate) fn check_several<T: Several>(values: &[T], size: usize, found: &[[T; 4]]) {
+    assert_eq!(found.len(), values.len());
+    for (group, (values, found)) in values.chunks(size).zip(found.chunks(size)).enumerate() {
+        let scan = scan_of_group(values, T::ordered);
+        for (own, found) in found.iter().enumerate() {
+            let from = if own % 16 + 3 < 16 && own + 3 < size { own + 3 } else { own };
+            let expected = [values[size - 1], scan[size - 1], scan[own], values[from]];
+            assert_eq!(*found, expected, "work-item {own} of group {group} of {size}");
+        }
+    }
 }
 
 /// Names a test of each type of numbers, by a function that is generic over it.

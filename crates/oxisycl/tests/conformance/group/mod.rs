@@ -8,3 +8,4 @@ pub(crate) mod memory;
 pub(crate) mod panics;
 pub(crate) mod phases;
 pub(crate) mod sub_groups;
+pub(crate) mod vectors;

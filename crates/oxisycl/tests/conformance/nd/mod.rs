@@ -9,3 +9,4 @@ pub(crate) mod joint;
 pub(crate) mod ranges;
 pub(crate) mod sub_group_joint;
 pub(crate) mod sub_groups;
+pub(crate) mod vectors;
