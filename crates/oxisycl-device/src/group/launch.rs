@@ -23,7 +23,7 @@ pub trait GroupKernel<'cg, const D: usize, S: Shape<D>, A: GroupArguments>: Copy
     fn run<'wg>(&self, group: Group<'wg, 'cg, D, S>, memory: A::Bound<'wg>);
 }
 
-/// What a kernel over groups captures: shape, memory and the kernel itself. Two launches of one closure with other shapes or memory are two kernels.
+/// What a kernel over groups captures: shape, memory and the kernel itself. A launch of the same kernel with another shape or memory is another kernel.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct GroupLaunch<S, A, K> {

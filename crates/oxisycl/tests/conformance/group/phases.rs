@@ -21,6 +21,7 @@ tests![
     a_phase_may_allocate,
     a_phase_may_panic_after_it_has_allocated,
     a_named_kernel_runs_over_groups,
+    one_kernel_in_two_shapes_is_two_kernels,
     views_and_windows_are_read_at_group_scope,
     groups_do_not_see_each_others_memory,
     two_queues_run_groups_at_once,
@@ -297,6 +298,45 @@ fn a_named_kernel_runs_over_groups(env: &Env) {
     submitted.unwrap().wait().unwrap();
     let expected: Vec<i32> = (0..3).flat_map(|group| (0..16).rev().map(move |n| group * 16 + n)).collect();
     assert_eq!(numbers.to_vec().unwrap(), expected);
+}
+
+/// Gives each work-item the number of its group, the size of that, and the sum of the local ids up to its own.
+#[derive(Clone, Copy)]
+struct Numbered<'cg>(Accessor<'cg, [u32; 3], 1, Write>);
+
+impl<'cg, S: Shape<1>> GroupKernel<'cg, 1, S, Private<u32>> for Numbered<'cg> {
+    #[inline]
+    fn run<'wg>(&self, mut group: Group<'wg, 'cg, 1, S>, mut sums: PrivateValues<'wg, u32>) {
+        let output = self.0;
+        let (number, size) = (group.linear_id() as u32, group.local_range().size() as u32);
+        group.for_each(&mut sums, |item, sum| *sum = item.local_linear_id() as u32);
+        group.inclusive_scan(&mut sums, Sum);
+        group.for_each(&sums, move |item, sum| output.set(item.global(), [number, size, *sum]));
+    }
+}
+
+/// A closure has one shape, but a kernel with a name may have many.
+fn one_kernel_in_two_shapes_is_two_kernels(env: &Env) {
+    #[track_caller]
+    fn launch<S: Shape<1>>(env: &Env, shape: S) {
+        let [size] = shape.extent();
+        let output = Buffer::from_vec(vec![[u32::MAX; 3]; 240]).unwrap();
+        let submitted = env.queue().submit(|cg| {
+            let output = cg.access(&output, Write);
+            cg.launch_work_group(240 / size, shape, Private::new(0), Numbered(output))
+        });
+        submitted.unwrap().wait().unwrap();
+        let size = size as u32;
+        let expected = |i: u32| [i / size, size, (0..=i % size).sum()];
+        assert_eq!(output.to_vec().unwrap(), (0..240).map(expected).collect::<Vec<_>>(), "groups of {size}");
+    }
+    // Each once more when the others have run.
+    for _ in 0..2 {
+        launch(env, Fixed1::<8>);
+        launch(env, Fixed1::<16>);
+        launch(env, Range::new([10]));
+        launch(env, Range::new([24]));
+    }
 }
 
 fn views_and_windows_are_read_at_group_scope(env: &Env) {

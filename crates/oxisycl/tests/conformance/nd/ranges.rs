@@ -20,6 +20,7 @@ tests![
     more_local_memory_than_the_device_has_is_refused,
     a_named_kernel_runs,
     a_kernel_has_an_identity,
+    one_closure_with_other_memory_is_another_kernel,
     an_index_outside_local_memory_is_a_panic,
 ];
 
@@ -262,6 +263,53 @@ fn a_kernel_has_an_identity(env: &Env) {
     let id = KernelId::of_nd_range(&(16, Fixed1::<8>), &(), &kernel);
     assert_eq!(id, KernelId::of_nd_range(&(8, Fixed1::<8>), &(), &kernel));
     env.device().check_compatible([&id]).unwrap();
+}
+
+/// A slice of any length is one kind of memory.
+fn one_closure_with_other_memory_is_another_kernel(env: &Env) {
+    const GROUPS: usize = 3;
+    let queue = env.queue();
+    let mut found = queue.malloc_device::<u64>(GROUPS).unwrap();
+    let pointer = found.pointer();
+    // Leaves the length of the memory, and the sum of the squares of its indices.
+    let kernel = move |mut item: NdItem<'_, '_, 1, Fixed1<16>>, memory: LocalAccessor<'_, u32>| {
+        let (own, len) = (item.local_linear_id(), memory.len());
+        // SAFETY: each element is written by one work-item, and read behind the barrier. One work-item writes the group's element.
+        unsafe {
+            for index in (own..len).step_by(16) {
+                memory.set(index, (index * index) as u32);
+            }
+            item.group().barrier();
+            if item.is_leader() {
+                let sum: u32 = (0..len).map(|index| memory.get(index)).sum();
+                pointer.write(item.group_linear_id(), (len as u64) << 32 | u64::from(sum));
+            }
+        }
+    };
+    let range = (16 * GROUPS, Fixed1::<16>);
+    let (short, long) = (Local::<u32, 16>::new(), Local::<u32, 50>::new());
+    let slice = LocalSlice::<u32>::new;
+    let ids = [
+        KernelId::of_nd_range(&range, &short, &kernel),
+        KernelId::of_nd_range(&range, &long, &kernel),
+        KernelId::of_nd_range(&range, &slice(7), &kernel),
+    ];
+    assert!(ids[0] != ids[1] && ids[1] != ids[2] && ids[2] != ids[0], "{ids:?}");
+    assert_eq!(ids[2], KernelId::of_nd_range(&range, &slice(33), &kernel));
+    // Each once more when the others have run.
+    for _ in 0..2 {
+        for len in [16, 50, 7, 33] {
+            found.copy_from_slice(&queue, &[0; GROUPS]).unwrap();
+            let launched = match len {
+                16 => queue.parallel_for_nd_range(range, short, kernel),
+                50 => queue.parallel_for_nd_range(range, long, kernel),
+                _ => queue.parallel_for_nd_range(range, slice(len), kernel),
+            };
+            launched.unwrap().wait().unwrap();
+            let expected = (len as u64) << 32 | (0..len as u64).map(|index| index * index).sum::<u64>();
+            assert_eq!(found.to_vec(&queue).unwrap(), [expected; GROUPS], "{len}");
+        }
+    }
 }
 
 fn an_index_outside_local_memory_is_a_panic(env: &Env) {
