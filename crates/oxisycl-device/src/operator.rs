@@ -60,7 +60,8 @@ impl AtOnce {
     }
 }
 
-/// An operator that has a value which changes no other. By [`And`] and [`Or`] it changes none of 0 and 1, and makes 1 of other numbers.
+/// An operator that has a value which changes no other. By [`And`] and [`Or`] it changes none of 0 and 1, and makes 1 of other numbers. By [`Min`] and
+/// [`Max`] it is an infinity, which changes no number, and takes the place of what is none.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no known identity for values of `{T}`",
     note = "the operators of `oxisycl::operator` have one for numbers; pass the first value for any other"

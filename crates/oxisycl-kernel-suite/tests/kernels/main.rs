@@ -30,6 +30,7 @@ mod generics;
 mod glam;
 mod half_floats;
 mod half_functions;
+mod half_operators;
 mod half_vectors;
 mod hashes;
 mod integers;
@@ -59,6 +60,7 @@ const THEMES: &[(&str, &[Test])] = &[
     ("floats", floats::TESTS),
     ("half_floats", half_floats::TESTS),
     ("half_functions", half_functions::TESTS),
+    ("half_operators", half_operators::TESTS),
     ("half_vectors", half_vectors::TESTS),
     ("text", text::TESTS),
     ("formats", formats::TESTS),

@@ -157,6 +157,8 @@ fn sums_of_floats_have_the_bits_of_the_tree(env: &Env) {
     assert_eq!(reduced(env, &[f32::MIN_POSITIVE / 4.0; 4], Sum), f32::MIN_POSITIVE);
     let values: Vec<f32> = (0..9000).map(|i| if i % 2 == 0 { f32::NAN } else { i as f32 }).collect();
     assert_eq!((reduced(env, &values, Min), reduced(env, &values, Max)), (1.0, 8999.0));
+    let (none, ends) = ([f32::NAN; 70], (f32::INFINITY, f32::NEG_INFINITY));
+    assert_eq!((reduced(env, &none, Min), reduced(env, &none, Max)), ends);
 }
 
 /// The run's seed is printed. Where a sum is no number, its bits are the processor's.
