@@ -21,6 +21,15 @@ use crate::builtin::{self, is_device_code};
     note = "use u32, i32, u64, i64, f32 or f64, or u128 for loads and stores"
 )]
 pub unsafe trait AtomicValue: DeviceCopyable {
+    /// Whether no processor and no device needs a lock.
+    #[doc(hidden)]
+    const IS_ALWAYS_LOCK_FREE: bool = true;
+    /// Whether the processor or the device that runs this needs no lock.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_lock_free() -> bool {
+        Self::IS_ALWAYS_LOCK_FREE
+    }
     /// # Safety
     /// For all methods: `pointer` is valid and aligned, and is accessed only atomically at the same time. The type takes the order, which is one
     /// for loads.

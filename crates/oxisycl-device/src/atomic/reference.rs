@@ -54,6 +54,19 @@ impl<T> Clone for AtomicRef<'_, T> {
 impl<T> Copy for AtomicRef<'_, T> {}
 
 impl<'k, T: AtomicValue> AtomicRef<'k, T> {
+    /// The alignment of an element in bytes (SYCL 2020 `required_alignment`), which [`from_ptr`](Self::from_ptr) asks of an address: its size.
+    pub const REQUIRED_ALIGNMENT: usize = size_of::<T>();
+
+    /// Whether operations need no lock on any processor or device (SYCL 2020 `is_always_lock_free`). Only for `u128` some processors need one.
+    ///
+    /// ```
+    /// use oxisycl::atomic::AtomicRef;
+    ///
+    /// assert!(AtomicRef::<f64>::IS_ALWAYS_LOCK_FREE && !AtomicRef::<u128>::IS_ALWAYS_LOCK_FREE);
+    /// assert_eq!((AtomicRef::<f64>::REQUIRED_ALIGNMENT, AtomicRef::<u128>::REQUIRED_ALIGNMENT), (8, 16));
+    /// ```
+    pub const IS_ALWAYS_LOCK_FREE: bool = T::IS_ALWAYS_LOCK_FREE;
+
     /// A reference to what an address leads to, with the scope of the device.
     ///
     /// # Safety
@@ -110,6 +123,13 @@ impl<'k, T: AtomicValue> AtomicRef<'k, T> {
     #[inline(always)]
     pub fn scope(self) -> Scope {
         self.scope
+    }
+
+    /// Whether operations on this element need no lock where this runs (SYCL 2020 `is_lock_free`).
+    #[inline(always)]
+    pub fn is_lock_free(self) -> bool {
+        // Native code needs none in local memory, which one thread has.
+        (self.is_local && !is_device_code()) || T::is_lock_free()
     }
 
     /// Whether plain operations are atomic: one thread runs all work-items that can reach the element.

@@ -10,6 +10,12 @@ use crate::builtin::{self, is_device_code};
 
 // SAFETY: the only operations are those of this file.
 unsafe impl AtomicValue for u128 {
+    const IS_ALWAYS_LOCK_FREE: bool = false;
+    #[inline(always)]
+    fn is_lock_free() -> bool {
+        // A device without the instructions runs no kernel with such operations.
+        is_device_code() || native::is_lock_free()
+    }
     #[inline(always)]
     unsafe fn load(pointer: *mut Self, _relaxed: Ordering, scope: Scope) -> Self {
         if is_device_code() {
@@ -36,6 +42,15 @@ impl TakesOrder<Relaxed> for u128 {}
 /// Native code.
 mod native {
     use super::locked;
+
+    #[inline(always)]
+    pub(super) fn is_lock_free() -> bool {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        let is_lock_free = super::processor::has_exchange();
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let is_lock_free = false;
+        is_lock_free
+    }
 
     /// # Safety
     /// The pointer is valid and aligned. As long as another thread may run, the value there is accessed by these functions only.

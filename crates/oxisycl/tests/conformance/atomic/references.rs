@@ -1,8 +1,8 @@
 //! References to elements of buffers and of USM allocations: every operation on every type, in every order and scope.
 
 use oxisycl::atomic::{
-    AcqRel, Acquire, AtomicElement, AtomicInteger, LoadOrder, Order, Relaxed, Release, Scope, SeqCst, StoreOrder,
-    atomic_fence,
+    AcqRel, Acquire, AtomicElement, AtomicInteger, AtomicRef, LoadOrder, Order, Relaxed, Release, Scope, SeqCst,
+    StoreOrder, atomic_fence,
 };
 use oxisycl::float;
 use oxisycl::group::Fixed1;
@@ -26,6 +26,7 @@ tests![
     fences_of_every_order_and_scope_are_accepted,
     relaxed_changes_of_bits_count_on_accessors,
     usm_allocations_have_references,
+    no_element_needs_a_lock,
     a_reference_beyond_the_range_is_an_error,
 ];
 
@@ -345,6 +346,22 @@ fn usm_allocations_have_references(env: &Env) {
     });
     event.unwrap().wait().unwrap();
     assert_eq!(sums.to_vec(&queue).unwrap(), [0, 1, 2, 3].map(|start| start + 2 * N as u64 / 4));
+}
+
+fn no_element_needs_a_lock(env: &Env) {
+    fn check<T: AtomicElement + DeviceCopyable>(env: &Env, value: T) {
+        const { assert!(AtomicRef::<T>::IS_ALWAYS_LOCK_FREE && AtomicRef::<T>::REQUIRED_ALIGNMENT == size_of::<T>()) };
+        let (value, found) = (Buffer::from_vec(vec![value]).unwrap(), Buffer::from_vec(vec![0u8; N]).unwrap());
+        let kernel = env.queue().submit(|cg| {
+            let (value, found) = (cg.access(&value, Atomic), cg.access(&found, Write));
+            cg.parallel_for(N, move |item| found.set(item, value.atomic_ref(item, 0).is_lock_free().into()))
+        });
+        kernel.unwrap().wait().unwrap();
+        assert_eq!(found.to_vec().unwrap(), [1; N], "{}", std::any::type_name::<T>());
+    }
+    check(env, 1u32);
+    check(env, 1i64);
+    check(env, 1.0f32);
 }
 
 fn a_reference_beyond_the_range_is_an_error(env: &Env) {

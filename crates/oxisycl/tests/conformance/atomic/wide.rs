@@ -1,6 +1,7 @@
 //! Loads and stores of 128 bits, which are never seen in parts. A device without them refuses such a kernel.
 
-use oxisycl::atomic::{Acquire, Relaxed, Release, Scope, atomic_fence};
+use oxisycl::BackendKind;
+use oxisycl::atomic::{Acquire, AtomicRef, Relaxed, Release, Scope, atomic_fence};
 use oxisycl::group::{Atomically, Fixed1, Local, Shares};
 use oxisycl::prelude::*;
 
@@ -8,6 +9,7 @@ use crate::harness::{Env, tests};
 
 tests![
     wide_values_are_stored_and_loaded,
+    wide_values_say_whether_they_need_a_lock,
     wide_values_are_never_seen_in_parts,
     wide_values_of_local_memory_are_whole,
     wide_values_of_usm_are_whole,
@@ -55,6 +57,31 @@ fn wide_values_are_stored_and_loaded(env: &Env) {
     if has_run(env, submitted) {
         let expected: Vec<u128> = (0..N as u128).rev().map(|i| (i << 70 | i) + 1).collect();
         assert_eq!(to.to_vec().unwrap(), expected);
+    }
+}
+
+fn wide_values_say_whether_they_need_a_lock(env: &Env) {
+    const { assert!(!AtomicRef::<u128>::IS_ALWAYS_LOCK_FREE && AtomicRef::<u128>::REQUIRED_ALIGNMENT == 16) };
+    let (value, found) = (Buffer::from_vec(vec![5u128]).unwrap(), Buffer::from_vec(vec![[2u8; 2]; 32]).unwrap());
+    let submitted = env.queue().submit(|cg| {
+        let (value, found) = (cg.access(&value, Atomic), cg.access(&found, Write));
+        cg.parallel_for_work_group(2, Fixed1::<16>, Local::<u128, 4>::new(), move |mut group, mut tile| {
+            group.for_each(Atomically(&mut tile), move |item, tile| {
+                let (value, own) = (value.atomic_ref(item.global(), 0), tile.atomic_ref(0));
+                own.store(value.load(Relaxed), Relaxed);
+                found.set(item.global(), [value.is_lock_free(), own.is_lock_free()].map(u8::from));
+            });
+        })
+    });
+    if has_run(env, submitted) {
+        #[cfg(target_arch = "x86_64")]
+        let has_instruction = std::arch::is_x86_feature_detected!("cmpxchg16b");
+        #[cfg(not(target_arch = "x86_64"))]
+        let has_instruction = false;
+        // Other devices have instructions. In native code one thread has all of a group's local memory.
+        let is_native = matches!(env.device().backend(), BackendKind::Host | BackendKind::Simulated);
+        let has_instruction = has_instruction || !is_native;
+        assert_eq!(found.to_vec().unwrap(), [[has_instruction.into(), 1]; 32]);
     }
 }
 
