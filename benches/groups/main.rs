@@ -3,7 +3,8 @@
 //!
 //! The kernels are those of the examples, which the book shows. Each case is a module with its peers; `peers` has the loops in plain Rust, and
 //! `../opencl/reference.rs` what runs OpenCL C. `protocol.rs` says how everything is measured. Values are amounts of work in a second of
-//! processor time of all threads together, since other programs share the machine. Beside them is the time that passed.
+//! processor time of all threads together, since other programs share the machine. Beside them is the time that passed, which
+//! cases in `.wall` are about.
 //!
 //! Inputs come from a seed that is printed. Results are checked at places of the same seed.
 
@@ -87,7 +88,9 @@ fn run(options: Options, json: Option<PathBuf>, seed: u64) -> Result<bool, Box<d
         return Err(format!("no case matches --filter {}", setting.options.filter).into());
     }
     let all_hold = protocol::print_table(&results, "wall time, ours / peer");
-    println!("values are of processor time, of all threads together");
+    println!(
+        "values are of processor time, of all threads together; those of names in `.wall` are of the time that passed"
+    );
     if let Some(file) = json {
         std::fs::write(&file, protocol::json(&results))
             .map_err(|error| format!("cannot write \"{}\": {error}", file.display()))?;
