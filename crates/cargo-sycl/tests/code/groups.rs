@@ -12,7 +12,7 @@ use crate::ptxas;
 /// through local memory in the place of a shuffle or a vote, with more barriers.
 type Shape = (&'static str, usize, usize, usize, usize);
 
-const SHAPES: [Shape; 16] = [
+const SHAPES: [Shape; 22] = [
     ("phases_in_a_loop", 2, 0, 0, 2),
     ("sum_of_a_group", 2, 5, 0, 4),
     ("barriers_in_both_arms", 2, 0, 0, 2),
@@ -29,6 +29,12 @@ const SHAPES: [Shape; 16] = [
     ("integers_of_sub_groups", 0, 60, 0, 19),
     ("sort_of_a_tile", 22, 0, 0, 22),
     ("chase_of_indices", 2, 0, 0, 3),
+    ("scan_of_a_group", 2, 5, 0, 5),
+    ("joint_sum_of_a_tile", 2, 5, 0, 4),
+    ("matches_of_sub_groups", 1, 32, 0, 3),
+    ("barriers_with_scopes", 2, 0, 0, 2),
+    ("barriers_of_sub_groups", 2, 0, 0, 2),
+    ("copy_to_local", 1, 0, 0, 1),
 ];
 
 fn check(arguments: &[&str]) {

@@ -1,5 +1,6 @@
 //! Kernels over groups, whose barriers and shuffles must be in the final code as often as the source has them.
 
+use oxisycl::atomic::Scope;
 use oxisycl::group::{Fixed1, Local, Private};
 use oxisycl::operator::{BitAnd, BitOr, BitXor, Max, Min, Sum};
 use oxisycl::prelude::*;
@@ -27,6 +28,12 @@ fn main() -> oxisycl::Result {
     integers_of_sub_groups(&queue, &numbers)?;
     sort_of_a_tile(&queue, &numbers)?;
     chase_of_indices(&queue, &numbers)?;
+    scan_of_a_group(&queue, &numbers)?;
+    joint_sum_of_a_tile(&queue, &numbers)?;
+    matches_of_sub_groups(&queue, &numbers)?;
+    barriers_with_scopes(&queue, &numbers)?;
+    barriers_of_sub_groups(&queue, &numbers)?;
+    copy_to_local(&queue, &numbers)?;
     numbers.to_vec()?;
     Ok(())
 }
@@ -311,6 +318,97 @@ fn chase_of_indices(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> 
                 }
                 numbers.set(item.global(), next[at]);
             });
+        })
+    })
+}
+
+/// An inclusive scan of the group.
+fn scan_of_a_group(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_work_group(4, Fixed1::<ITEMS>, Private::new(0u32), move |mut group, mut own| {
+            group.for_each(&mut own, move |item, own| *own = numbers.get(item.global()));
+            group.inclusive_scan(&mut own, Sum);
+            group.for_each(&own, move |item, own| numbers.set(item.global(), *own));
+        })
+    })
+}
+
+/// A reduction of the elements of local memory.
+fn joint_sum_of_a_tile(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_work_group(4, Fixed1::<ITEMS>, Local::<u32, ITEMS>::new(), move |mut group, mut tile| {
+            group.for_each(&mut tile, move |item, slot| *slot = numbers.get(item.global()));
+            let sum = group.joint_reduce(&tile, 0, Sum);
+            group.for_each((), move |item, ()| numbers.set(item.global(), sum));
+        })
+    })
+}
+
+/// The bits of those in each sub-group that have the same number.
+fn matches_of_sub_groups(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        let memory = (Private::new(0u32), Private::new(0u64));
+        cg.parallel_for_work_group(4, Fixed1::<ITEMS>, memory, move |mut group, (mut own, mut bits)| {
+            group.for_each(&mut own, move |item, own| *own = numbers.get(item.global()) % 5);
+            group.sub_groups::<32>().match_any(&own, &mut bits);
+            group.for_each(&bits, move |item, bits| numbers.set(item.global(), *bits as u32));
+        })
+    })
+}
+
+/// Two barriers, of which the second one is a fence of the whole device.
+fn barriers_with_scopes(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_nd_range((256, Fixed1::<ITEMS>), Local::<u32, ITEMS>::new(), move |mut item, tile| {
+            let own = item.local_linear_id();
+            // SAFETY: each work-item writes its own element. A barrier stands between that and the reads, and one behind these.
+            unsafe {
+                tile.set(own, numbers.get(item.global()));
+                item.group().barrier_in(Scope::WorkGroup);
+                let other = tile.get((own + 1) % ITEMS);
+                item.group().barrier_in(Scope::Device);
+                tile.set(own, other);
+                numbers.set(item.global(), tile.get(own));
+            }
+        })
+    })
+}
+
+/// Two barriers of sub-groups, which are those of their group.
+fn barriers_of_sub_groups(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_nd_range((256, Fixed1::<ITEMS>), Local::<u32, ITEMS>::new(), move |mut item, tile| {
+            let own = item.local_linear_id();
+            // SAFETY: as in `barriers_with_scopes`.
+            unsafe {
+                tile.set(own, numbers.get(item.global()));
+                item.group().sub_group::<32>().barrier();
+                let other = tile.get(own ^ 1);
+                item.group().sub_group::<32>().barrier_in(Scope::SubGroup);
+                tile.set(own, other);
+                numbers.set(item.global(), tile.get(own));
+            }
+        })
+    })
+}
+
+/// A copy to local memory, for which all work-items wait once.
+fn copy_to_local(queue: &Queue, numbers: &Numbers) -> oxisycl::Result<Event> {
+    queue.submit(|cg| {
+        let numbers = cg.access(numbers, ReadWrite);
+        cg.parallel_for_nd_range((256, Fixed1::<ITEMS>), Local::<u32, ITEMS>::new(), move |mut item, tile| {
+            let (own, first) = (item.local_linear_id(), item.group_linear_id() * ITEMS);
+            // SAFETY: each group has a part of its own. The barrier stands between the copy, and what reads and writes.
+            unsafe {
+                let copy = item.async_copy_to_local(numbers, first, 1, tile);
+                item.group().wait_for(copy);
+                numbers.set(item.global(), tile.get(ITEMS - 1 - own));
+            }
         })
     })
 }
