@@ -38,7 +38,7 @@ fn bodies(setting: &Setting, results: &mut Vec<Measured>) -> Result {
     })
 }
 
-/// The same, each operation rounded by itself.
+/// Forces between bodies, each operation rounded by itself.
 fn strict_bodies(setting: &Setting, results: &mut Vec<Measured>) -> Result {
     const NAME: &str = "host.nbody.strict";
     if !setting.options.wants(NAME) {

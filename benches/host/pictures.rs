@@ -55,7 +55,7 @@ fn mandelbrot(setting: &Setting, results: &mut Vec<Measured>) -> Result {
     })
 }
 
-/// The same, each operation rounded by itself.
+/// The set of Mandelbrot, each operation rounded by itself.
 fn strict_mandelbrot(setting: &Setting, results: &mut Vec<Measured>) -> Result {
     const NAME: &str = "host.mandelbrot.hand";
     if !setting.options.wants(NAME) {
