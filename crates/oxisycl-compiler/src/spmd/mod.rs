@@ -5,6 +5,7 @@
 //!
 //! Parts, in the order of their use:
 //! - `item_loops` finds the loops over items, takes their bodies apart, and makes steps of as many items as there are lanes.
+//! - `arms` has what both sides of a branch compute computed once.
 //! - `cfg` has the body's regions and nodes, and `shape` what differs between lanes.
 //! - `in_turn`, `examine` and `scalar_only` refuse what cannot be in lanes, or must not be.
 //! - `linear` puts regions in line under masks. `widen` has instructions, `singly` what has no vector form, `memory` accesses, and `traps` the way of
@@ -51,6 +52,7 @@
 //! - Items that run in turn on a thread may share memory without atomics, such as the bins of a group in its own memory. The device library marks
 //!   them, and [`in_turn`] has [`item_loops`] leave their loops scalar.
 
+mod arms;
 mod cfg;
 mod conversions;
 mod cost;
@@ -136,6 +138,7 @@ fn vectorise_without<'c>(
     if body.held_type() != expected || pointer.kind() != TypeKind::Pointer(0) {
         return Ok(Err(Refused::new("its function has other parameters than captures and a number")));
     }
+    arms::unite(context, body)?;
     Module::run_on(body, PREPARE, machine, &PassTuning::NATIVE)?;
     let graph = match Graph::of(body) {
         Ok(graph) => graph,
