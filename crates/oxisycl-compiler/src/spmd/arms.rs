@@ -1,7 +1,7 @@
 //! What both sides of a branch compute is computed before it.
 //!
-//! Else it meets again behind the branch as a phi. If the branch divides the lanes, a phi of two equal values differs between them, and an address that is made of
-//! it is one of scattered places. LLVM leaves such pairs where other instructions stand between.
+//! Else it meets again behind the branch as a phi. If the branch divides the lanes, a phi of two equal values differs between them. An address that is made of it
+//! is one of scattered places. LLVM leaves such pairs where other instructions stand between.
 
 use rustc_hash::FxHashMap;
 
