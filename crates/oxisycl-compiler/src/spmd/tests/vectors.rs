@@ -27,7 +27,7 @@ const PROGRAMS: u64 = 48;
 const PROGRAMS_FOR_A_RULE: u64 = 200;
 /// Programs in one library.
 const TOGETHER: u64 = 8;
-const LANES: [u32; 4] = [2, 4, 8, 16];
+const LANES: [u32; 5] = [2, 4, 8, 16, 32];
 /// Items that run at most.
 const MOST: u64 = 40;
 
