@@ -20,6 +20,8 @@ use crate::protocol::{self, Bar, Measured, Rounds};
 
 /// The argument of the processes of one entry.
 pub(crate) const ARGUMENT: &str = "--entry";
+/// The setting that chooses among the entries of kernels.
+const CODE: &str = "OXISYCL_HOST_CODE";
 /// The least speed of a native entry, of its plain one's.
 const BAR: f64 = 0.95;
 /// What is below that is measured again.
@@ -51,7 +53,7 @@ pub(crate) fn serve(name: &str, run: &mut dyn FnMut(), check: &mut dyn FnMut()) 
 
 /// A process that runs one entry of all kernels.
 struct Entry {
-    code: &'static str,
+    code: String,
     process: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
@@ -67,15 +69,15 @@ struct Told {
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 impl Entry {
-    fn start(code: &'static str, options: &Options, seed: u64) -> Result<Self> {
+    fn start(code: &str, options: &Options, seed: u64) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args([ARGUMENT, "--seed", &seed.to_string(), "--filter", &options.filter]);
-        command.env("OXISYCL_HOST_CODE", code).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.env(CODE, code).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn()?;
         let (Some(to), Some(from)) = (process.stdin.take(), process.stdout.take()) else {
             return Err("a process has no pipes".into());
         };
-        Ok(Self { code, process, to, from: BufReader::new(from) })
+        Ok(Self { code: code.to_owned(), process, to, from: BufReader::new(from) })
     }
 
     /// The next line; `None` after the last.
@@ -122,8 +124,9 @@ pub(crate) fn run(host: &Device, options: &Options, seed: u64) -> Result<Vec<Mea
     if !has_level(host) {
         return Err(format!("the processor has not all of {}", HostLevel::V3).into());
     }
-    // The best level that the program has code for.
-    let (mut plain, mut native) = (Entry::start("plain", options, seed)?, Entry::start("auto", options, seed)?);
+    // Of the level that the user wants, or of the best one that the program has code for.
+    let code = std::env::var(CODE).unwrap_or_else(|_| "auto".to_owned());
+    let (mut plain, mut native) = (Entry::start("plain", options, seed)?, Entry::start(&code, options, seed)?);
     let mut results = Vec::new();
     while let Some(name) = plain.line()? {
         let other = native.line()?.unwrap_or_default();

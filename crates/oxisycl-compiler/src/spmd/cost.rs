@@ -20,7 +20,8 @@ use rustc_hash::FxHashMap;
 use self::frequency::{Frequencies, ONE, part};
 use self::table::{Access, Kind, Table, Work, bits};
 use super::cfg::{BlockIdx, Graph, LoopIdx, Node};
-use super::plan::{Guard, guard, has_all_lanes, scalar_check, wants_copy};
+use super::checks;
+use super::plan::{Guard, guard, has_all_lanes, wants_copy};
 use super::shape::{Shape, Shapes, Status};
 use super::singly::{is_copy, is_made_singly};
 use crate::llvm::{Layout, Opcode, Value};
@@ -95,7 +96,9 @@ impl<'a, 'c> Costs<'a, 'c> {
             match self.place(instruction) {
                 Some(Access::Consecutive) => moved += u64::from(width(instruction) / 8),
                 Some(Access::Anywhere) => return false,
-                None if varies && !self.is_scalar_check(instruction) => computed += self.scalar(instruction).busy,
+                None if varies && !checks::is_decided(self.graph, self.shapes, instruction) => {
+                    computed += self.scalar(instruction).busy
+                }
                 Some(_) | None => {}
             }
         }
@@ -178,7 +181,7 @@ impl<'a, 'c> Costs<'a, 'c> {
             _ if is_made_singly(instruction) && (varies || instruction.is_atomic()) => {
                 self.table.vector(kind, bits, lanes)
             }
-            _ if varies && self.is_scalar_check(instruction) => Work::default(),
+            _ if varies && checks::is_decided(self.graph, self.shapes, instruction) => Work::default(),
             _ if varies => self.table.vector(kind, bits, lanes),
             _ => {
                 let mut work = self.scalar(instruction);
@@ -194,20 +197,12 @@ impl<'a, 'c> Costs<'a, 'c> {
         Kind::of(instruction, |operand| self.shapes.is_uniform(operand))
     }
 
-    /// Whether a comparison only decides a check that scalar comparisons decide.
-    fn is_scalar_check(&self, comparison: Value<'c>) -> bool {
-        scalar_check(self.shapes, comparison).is_some()
-            && comparison.users().into_iter().all(|user| {
-                user.is(Opcode::BRANCH) && self.graph.traps(self.graph.index(user.block())).next().is_some()
-            })
-    }
-
     /// Whether vectors are made of a value whose lanes are a constant distance apart.
     fn is_spread(&self, value: Value<'c>) -> bool {
         let is_vector = |user: &Value<'c>| {
             self.shapes.shape(*user) == Shape::Varying
                 && !user.is(Opcode::BRANCH)
-                && !self.is_scalar_check(*user)
+                && !checks::is_decided(self.graph, self.shapes, *user)
                 && self.place(*user).is_none_or(|place| place == Access::Anywhere)
         };
         matches!(self.shapes.shape(value), Shape::Affine(_)) && value.users().iter().any(is_vector)
@@ -245,7 +240,7 @@ impl<'a, 'c> Costs<'a, 'c> {
             self.table.scalar(Kind::Branch, 32).busy
         } else if self.graph.traps(block).next().is_none() {
             3 * self.table.of_mask(lanes)
-        } else if scalar_check(self.shapes, branch.operand(0)).is_some() {
+        } else if checks::of_branch(self.graph, self.shapes, branch).is_some() {
             SCALAR_CHECK
         } else {
             ASK_MASK + self.table.of_mask(lanes)

@@ -54,6 +54,7 @@
 
 mod arms;
 mod cfg;
+mod checks;
 mod conversions;
 mod cost;
 mod emitter;

@@ -1,4 +1,4 @@
-//! What the emitter decides of a body: which masked nodes stand behind a branch, which have a copy for all lanes, which checks are scalar.
+//! What the emitter decides of a body: which masked nodes stand behind a branch, which have a copy for all lanes.
 //!
 //! These are functions of graph and shapes alone.
 
@@ -6,16 +6,12 @@ use super::cfg::{Graph, Node, Region};
 use super::shape::{Shape, Shapes, Status};
 use super::singly::is_made_singly;
 use super::widen::{is_division, is_note};
-use crate::llvm::{Opcode, TypeKind, Value};
+use crate::llvm::{Opcode, Value};
 
 /// Masked nodes with more instructions than that stand behind a branch.
 const MANY: usize = 25;
 /// Masked blocks with at most so many instructions get a copy for all lanes, if they access memory.
 const FEW: usize = 150;
-
-/// The predicates of `LLVMIntPredicate` that bounds checks have.
-const UNSIGNED_GREATER: i32 = 34;
-const UNSIGNED_LESS: i32 = 36;
 
 /// Whether a masked node stands behind a branch, which is taken if some lane runs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,32 +69,6 @@ pub(super) fn run<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, region: Region
     let length = (1..nodes.len()).find(|length| !belongs(*length)).unwrap_or(nodes.len());
     let n_guards = nodes[..length].iter().filter(|node| guard(graph, shapes, **node) != Guard::None).count();
     if n_guards > 1 { length } else { 1 }
-}
-
-/// A bounds check that two scalar comparisons decide for all lanes.
-pub(super) struct ScalarCheck<'c> {
-    pub(super) index: Value<'c>,
-    /// The distance of the index in two neighbouring lanes.
-    pub(super) step: u64,
-    pub(super) bound: Value<'c>,
-}
-
-/// The scalar form of a condition that lets all lanes pass, if its index grows from lane to lane.
-pub(super) fn scalar_check<'c>(shapes: &Shapes<'_, 'c>, condition: Value<'c>) -> Option<ScalarCheck<'c>> {
-    if !condition.is(Opcode::INTEGER_COMPARISON) {
-        return None;
-    }
-    let (left, right) = (condition.operand(0), condition.operand(1));
-    let (index, bound) = match condition.predicate() {
-        UNSIGNED_LESS => (left, right),
-        UNSIGNED_GREATER => (right, left),
-        _ => return None,
-    };
-    let (Shape::Affine(step @ 1..=0xffff), Shape::Uniform) = (shapes.shape(index), shapes.shape(bound)) else {
-        return None;
-    };
-    let is_wide = matches!(index.value_type().kind(), TypeKind::Integer(32..=64));
-    is_wide.then_some(ScalarCheck { index, step: step as u64, bound })
 }
 
 /// Whether all lanes run the blocks of a region that all of its lanes pass. Elsewhere such blocks have the region's mask.

@@ -6,8 +6,8 @@
 use rustc_hash::FxHashMap;
 
 use super::cfg::BlockIdx;
+use super::checks::{self, Check};
 use super::emitter::{Emitter, Mask, Rule};
-use super::plan::{ScalarCheck, scalar_check};
 use super::shape::Shape;
 use super::widen::is_note;
 use crate::llvm::{Block, Opcode, Value};
@@ -35,8 +35,8 @@ impl<'c> Emitter<'c, '_> {
             self.builder.branch_if(condition, yes, no);
             self.mask(mask)
         } else {
-            if !on {
-                self.pass_if_all_are_in_bounds(condition, passed);
+            if let Some(check) = checks::check(self.shapes, condition, !on) {
+                self.pass_if_all_do(&check, passed);
             }
             // What is loaded from here on is not there on the way around.
             local = self.local.clone();
@@ -53,18 +53,34 @@ impl<'c> Emitter<'c, '_> {
         self.go_on(block, good, mask);
     }
 
-    /// Two scalar comparisons for a bounds check whose index grows from lane to lane. The last lane is in bounds, and nothing has wrapped on the
-    /// way to it. Lanes that are not active count here, too. So where this fails, the lanes are looked at one by one.
-    fn pass_if_all_are_in_bounds(&mut self, condition: Value<'c>, passed: Block<'c>) {
-        let Some(ScalarCheck { index, step, bound }) = scalar_check(self.shapes, condition) else { return };
-        let (first, bound) = (self.raw(index), self.raw(bound));
-        let distance = index.value_type().constant(step * u64::from(self.lanes - 1));
-        let last = self.builder.add(first, distance);
-        let is_in_bounds = self.builder.compare(UNSIGNED_LESS, last, bound);
-        let is_above = self.builder.compare(UNSIGNED_NOT_GREATER, first, last);
+    /// A scalar check for all lanes. Lanes that are not active count here, too. So where it fails, the lanes are looked at one by one.
+    fn pass_if_all_do(&mut self, check: &Check<'c>, passed: Block<'c>) {
+        let pass = self.all_do(check);
         let single = self.new_block();
-        self.builder.branch_if(self.builder.binary(Opcode::AND, is_in_bounds, is_above), passed, single);
+        self.builder.branch_if(pass, passed, single);
         self.builder.move_to(single);
+    }
+
+    fn all_do(&mut self, check: &Check<'c>) -> Value<'c> {
+        match check {
+            Check::Is(condition, wanted) => {
+                let condition = self.raw(*condition);
+                if *wanted { condition } else { self.builder.not(condition) }
+            }
+            Check::InBounds { index, step, bound } => {
+                let distance = index.value_type().constant(step * u64::from(self.lanes - 1));
+                let (first, bound) = (self.raw(*index), self.raw(*bound));
+                let last = self.builder.add(first, distance);
+                let is_in_bounds = self.builder.compare(UNSIGNED_LESS, last, bound);
+                let is_above = self.builder.compare(UNSIGNED_NOT_GREATER, first, last);
+                self.builder.binary(Opcode::AND, is_in_bounds, is_above)
+            }
+            // The second one may be poison where the first one says no.
+            Check::Both(left, right) => {
+                let (left, right) = (self.all_do(left), self.all_do(right));
+                self.builder.select(left, right, left.value_type().constant(0))
+            }
+        }
     }
 
     /// Copies the code behind a trap edge for the first of some lanes, at the builder's place.
