@@ -89,21 +89,32 @@ impl<'a, 'c> Costs<'a, 'c> {
 
     /// Whether a body without loops moves more through memory than it computes.
     pub(super) fn is_stream(&self) -> bool {
+        self.work_for_memory().is_some_and(|(moved, computed)| 2 * computed <= moved)
+    }
+
+    /// What a body without loops moves and computes for an item, in bytes and eighths of a cycle; `None` if it loads from scattered places.
+    fn work_for_memory(&self) -> Option<(u64, u64)> {
         let (mut moved, mut computed) = (0, 0);
         let instructions = self.graph.order().iter().flat_map(|block| self.graph.block(*block).instructions());
         for instruction in instructions {
             let varies = self.shapes.shape(instruction) == Shape::Varying;
             match self.place(instruction) {
                 Some(Access::Consecutive) => moved += u64::from(width(instruction) / 8),
-                Some(Access::Anywhere) => return false,
+                Some(Access::Anywhere) => return None,
                 None if varies && !checks::is_decided(self.graph, self.shapes, instruction) => {
                     computed += self.scalar(instruction).busy
                 }
                 Some(_) | None => {}
             }
         }
-        // Bytes, and eighths of a cycle.
-        2 * computed <= moved
+        Some((moved, computed))
+    }
+
+    /// The most bits of an element that lanes have of their own in memory; at least 32.
+    fn widest(&self) -> u32 {
+        let instructions = self.graph.order().iter().flat_map(|block| self.graph.block(*block).instructions());
+        let own = instructions.filter(|access| self.place(*access).is_some_and(|place| place != Access::Uniform));
+        own.map(width).max().unwrap_or_default().max(32)
     }
 
     /// The costs of all regions, times their frequencies.

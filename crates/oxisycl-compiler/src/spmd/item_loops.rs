@@ -10,6 +10,7 @@ use oxisycl_image::{Form, HostLevel};
 use super::cost::Gain;
 use super::examine::Refused;
 use super::llvms::{Own, own_vectors};
+use super::rows::{self, ONE_COPY};
 use super::widen::is_note;
 use super::{Vectorised, Wanted, in_turn, vectorise};
 use crate::error::CompileError;
@@ -30,8 +31,6 @@ const TUNING: PassTuning = PassTuning { inliner_threshold: 1000, vectors: Vector
 
 /// Says to LLVM that a loop is worth no vectors of its own.
 const VECTORS: (&str, u32) = ("llvm.loop.isvectorized", 1);
-/// Says to LLVM that a loop is worth no more than one copy of its body.
-const COPIES: (&str, u32) = ("llvm.loop.unroll.count", 1);
 
 /// What became of an item loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -103,6 +102,8 @@ pub(crate) fn vectorise_all<'c>(
     kernel: Option<&str>,
 ) -> Result<Vectorisation<'c>, CompileError> {
     let is_of_groups = !matches!(form, Form::Range(_));
+    let n_loops_of_rows =
+        if let Form::Group(dimensions) = form { usize::from(dimensions).saturating_sub(1) } else { 0 };
     let copy = module.clone();
     if float != FloatPolicy::Strict {
         libcalls::replace_for_lanes(&copy);
@@ -127,7 +128,13 @@ pub(crate) fn vectorise_all<'c>(
         return Ok(Vectorisation::none(outcomes));
     }
     in_turn::keep(&copy);
+    for parts in loops.iter().filter(|_| n_loops_of_rows > 0) {
+        rows::keep_together(copy.context(), parts.steps(&copy)?);
+    }
     copy.run(SIMPLIFY, Some(machine), &TUNING)?;
+    for parts in loops.iter().filter(|_| n_loops_of_rows > 0) {
+        rows::keep_apart(parts.steps(&copy)?, n_loops_of_rows);
+    }
     strip_host_abi::inline_cold(&copy);
     copy.run(SIMPLIFY_AGAIN, Some(machine), &TUNING)?;
     contraction::fuse(&copy);
@@ -321,7 +328,7 @@ pub(super) fn define_steps<'c>(
         begin = whole;
     }
     // What vectors leave is short.
-    let hints: &[_] = if vector.is_some() { &[VECTORS, COPIES] } else { &[] };
+    let hints: &[_] = if vector.is_some() { &[VECTORS, ONE_COPY] } else { &[] };
     add_loop(context, steps, &builder, (begin, count, 1), hints, |item| _ = builder.call(body, &[captures, item]));
     builder.branch(end);
     builder.move_to(end);

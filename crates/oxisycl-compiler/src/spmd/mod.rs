@@ -67,6 +67,7 @@ mod linear;
 mod llvms;
 mod memory;
 mod plan;
+mod rows;
 mod scalar_only;
 mod shape;
 mod singly;
@@ -92,9 +93,6 @@ use crate::passes::native_code;
 ///
 /// `fix-irreducible` is not among them. LLVM 22.1 loses the values that a block passes to itself, if the block is one of several entries of a cycle.
 pub(crate) const PREPARE: &str = "function(lower-switch,mergereturn,loop-simplify,lcssa)";
-
-/// The most items that are expected of a row of a group.
-const ROW_OF_A_GROUP: u64 = 16;
 
 /// A body in lanes.
 struct Vectorised<'c> {
@@ -159,7 +157,7 @@ fn vectorise_without<'c>(
             Some(most) => return Ok(Err(Refused::new(format!("its rows have {most} work-items")))),
             None => costs.of(lanes),
         },
-        Lanes::Auto => match costs.judge(most_items.unwrap_or(if is_of_groups { ROW_OF_A_GROUP } else { u64::MAX })) {
+        Lanes::Auto => match costs.judge(most_items, is_of_groups) {
             Ok(estimate) => estimate,
             Err(refused) => return Ok(Err(refused)),
         },

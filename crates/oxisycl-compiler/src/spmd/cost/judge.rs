@@ -11,8 +11,18 @@ use crate::spmd::shape::Shape;
 /// Lanes have to be so many times as fast, in hundredths. Estimates are not better than that.
 const LEAST_GAIN: Gain = Gain(125);
 
-/// More lanes than that have to be so many times as fast as fewer, in hundredths. Rows have more work-items that fill no vector then.
-const MANY: (u32, u64) = (16, 115);
+/// The most items that are expected of a row of a group.
+const ROW_OF_A_GROUP: u64 = 16;
+
+/// More lanes than that have to be [`GAIN_OF_MANY`] times as fast as fewer, on processors with registers for masks. Rows have more work-items that
+/// fill no vector then.
+const MANY: u32 = 16;
+/// The same for loops on other processors, whose registers have half the size.
+const MANY_OF_256: u32 = 8;
+/// What waits for memory computes less than that for each byte, in eighths of a cycle.
+const LITTLE_FOR_A_BYTE: u64 = 4;
+/// In hundredths.
+const GAIN_OF_MANY: u64 = 115;
 
 /// What costs much in lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +55,7 @@ impl fmt::Display for Part {
 
 impl<'c> Costs<'_, 'c> {
     /// The number of lanes with the lowest cost for an item; of equal ones, the smallest. Rows have at most so many items. The error says why none is worth it.
-    pub(in crate::spmd) fn judge(&self, most_items: u64) -> Result<Estimate, Refused<'c>> {
+    pub(in crate::spmd) fn judge(&self, most_items: Option<u64>, is_of_groups: bool) -> Result<Estimate, Refused<'c>> {
         let has_divergent_loop = self.graph.loops().any(|of| self.shapes.is_divergent(of));
         let candidates: &[u32] = match self.table.has_masks {
             true => &[8, 16, 32],
@@ -53,13 +63,28 @@ impl<'c> Costs<'_, 'c> {
             false if has_divergent_loop => &[4, 8],
             false => &[4, 8, 16],
         };
-        let estimates = candidates.iter().filter(|lanes| u64::from(**lanes) <= most_items).map(|lanes| self.of(*lanes));
+        let most_items = most_items.unwrap_or(if is_of_groups { ROW_OF_A_GROUP } else { u64::MAX });
+        let has_loop = self.graph.loops().next().is_some();
+        let most = if self.table.has_masks || has_loop || is_of_groups { u32::MAX } else { self.most_for_memory() };
+        let fits = |lanes: &&u32| u64::from(**lanes) <= most_items && **lanes <= most;
+        let estimates = candidates.iter().filter(fits).map(|lanes| self.of(*lanes));
         let best = estimates.reduce(|best, next| {
-            let least = if next.lanes > MANY.0 { MANY.1 } else { 100 };
+            let is_many = if self.table.has_masks { next.lanes > MANY } else { has_loop && next.lanes > MANY_OF_256 };
+            let least = if is_many { GAIN_OF_MANY } else { 100 };
             if next.gain().0 > best.gain().0 * least / 100 { next } else { best }
         });
         let Some(best) = best else { return Err(Refused::new(format!("its rows have {most_items} work-items"))) };
         if best.gain() >= LEAST_GAIN { Ok(best) } else { Err(self.against(best)) }
+    }
+
+    /// The most lanes of a body without loops, on processors without registers for masks. What waits for memory is not faster by more registers for
+    /// each value, whose accesses are farther apart. Memory of a group is near.
+    fn most_for_memory(&self) -> u32 {
+        match self.work_for_memory() {
+            Some((moved, computed)) if computed <= moved => self.table.lanes(self.widest()),
+            Some((moved, computed)) if computed <= LITTLE_FOR_A_BYTE * moved => MANY_OF_256,
+            _ => u32::MAX,
+        }
     }
 
     /// Why lanes are not worth it: what takes most of their time.

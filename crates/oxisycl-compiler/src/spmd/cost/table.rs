@@ -169,6 +169,11 @@ impl Table {
         Self { has_masks: level != HostLevel::V3 }
     }
 
+    /// The lanes of one register, for elements of so many bits.
+    pub(super) fn lanes(self, bits: u32) -> u32 {
+        REGISTER_BITS / bits
+    }
+
     /// The registers of vectors that values may fill.
     pub(super) fn registers(self) -> u64 {
         if self.has_masks { 28 } else { 14 }

@@ -45,7 +45,7 @@ fn golden_cost() {
                     estimate.gain()
                 );
             }
-            let _ = match costs.judge(u64::MAX) {
+            let _ = match costs.judge(None, false) {
                 Ok(estimate) => writeln!(text, "  {level} auto: {} lanes", estimate.lanes),
                 Err(refused) => writeln!(text, "  {level} auto: {}", refused.reason),
             };
@@ -59,7 +59,7 @@ fn verdict(of: &str, level: HostLevel) -> Result<u32, String> {
     let mut verdict = None;
     with_bodies(|name, graph, shapes, layout| {
         if name == of {
-            let judged = Costs::new(graph, shapes, layout, level).judge(u64::MAX);
+            let judged = Costs::new(graph, shapes, layout, level).judge(None, false);
             verdict = Some(judged.map(|estimate| estimate.lanes).map_err(|refused| refused.reason));
         }
     });
