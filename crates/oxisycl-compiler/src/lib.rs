@@ -53,4 +53,5 @@ pub use link::library::Provider;
 pub use options::{FloatPolicy, Lanes, Options};
 pub use origin::{REPLACED, RESERVED};
 pub use registration::{Registers, SECTION, registration_object};
+pub use spmd::outcome::{LoopForm, LoopRemark, loop_remarks, place_of_refusal};
 pub use toolchain::Toolchain;

@@ -23,6 +23,7 @@ use crate::passes::{
     x86,
 };
 use crate::spmd::item_loops::{self, Vectorisation};
+use crate::spmd::outcome::Outcome;
 use crate::spmd::wide_masks;
 use crate::unit::Unit;
 use crate::{kernel, llvm};
@@ -395,7 +396,7 @@ fn inline_everything(unit: &mut Unit<'_, '_>) {
 fn vectorise_item_loops(unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
     let (Some(level), Some(kernel)) = (unit.target.native_level(), &unit.kernel) else { return Ok(()) };
     let done = if kernel.form == Form::Single {
-        Vectorisation::none(vec![item_loops::Outcome::of_a_task()])
+        Vectorisation::none(vec![Outcome::of_a_task()])
     } else {
         let (lanes, function) = ((level, unit.lanes), unit.function.map(Value::name));
         item_loops::vectorise_all(&unit.module, unit.target.machine(), lanes, (kernel.form, unit.float), function)?

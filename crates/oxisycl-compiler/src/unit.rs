@@ -12,7 +12,7 @@ use crate::llvm::{Module, Value};
 use crate::options::{FloatPolicy, Lanes};
 use crate::passes::panic_names;
 use crate::passes::panics::Sites;
-use crate::spmd::item_loops::Outcome;
+use crate::spmd::outcome::Outcome;
 
 /// A module in the pipeline.
 pub(crate) struct Unit<'c, 'a> {

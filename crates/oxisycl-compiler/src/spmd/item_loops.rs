@@ -3,20 +3,19 @@
 //! The closure becomes a function of its own, in which all it calls is inlined. Then the loop takes as many items at once as a vector has lanes,
 //! and the rest one by one, by the same scalar code. Where no loop can be vectorised, the module stays as it is.
 
-use std::fmt;
+use oxisycl_image::{Form, HostLevel, SourceLocation};
 
-use oxisycl_image::{Form, HostLevel};
-
-use super::cost::Gain;
 use super::examine::Refused;
 use super::llvms::{Own, own_vectors};
+use super::outcome::Outcome;
 use super::rows::{self, ONE_COPY};
 use super::widen::is_note;
 use super::{Vectorised, Wanted, in_turn, vectorise};
 use crate::error::CompileError;
 use crate::llvm::pass_lists::DROP_UNUSED;
 use crate::llvm::{
-    self, Attribute, Block, Builder, Linkage, Machine, Module, Opcode, PassTuning, Type, TypeKind, Value, Vectors,
+    self, Attribute, Block, Builder, Linkage, Machine, Module, Opcode, PassTuning, Place, Type, TypeKind, Value,
+    Vectors,
 };
 use crate::options::{FloatPolicy, Lanes};
 use crate::origin;
@@ -31,34 +30,6 @@ const TUNING: PassTuning = PassTuning { inliner_threshold: 1000, vectors: Vector
 
 /// Says to LLVM that a loop is worth no vectors of its own.
 const VECTORS: (&str, u32) = ("llvm.loop.isvectorized", 1);
-
-/// What became of an item loop.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
-    /// So many items are run at once, which is so much faster by estimate.
-    Vector { lanes: u32, gain: Gain },
-    /// LLVM makes vectors of the loop, which lanes would not better.
-    Llvms,
-    /// One item after the other, for this reason.
-    Scalar(String),
-}
-
-impl Outcome {
-    /// What becomes of kernels without a loop.
-    pub(crate) fn of_a_task() -> Self {
-        Self::Scalar("it is a single task".to_owned())
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Vector { lanes, gain } => write!(f, "its work-items run in vectors of {lanes} lanes ({gain})"),
-            Self::Llvms => f.write_str("its work-items run in vectors that LLVM makes by itself"),
-            Self::Scalar(reason) => write!(f, "its work-items run one by one: {reason}"),
-        }
-    }
-}
 
 /// The parts of an item loop, by their names: the closure, and the function of the loop.
 pub(super) struct ItemLoop {
@@ -152,22 +123,23 @@ pub(crate) fn vectorise_all<'c>(
     let mut is_vector = false;
     for (number, parts) in loops.iter().enumerate() {
         let (body, steps) = (parts.body(&copy)?, parts.steps(&copy)?);
+        // One loop is where its kernel is.
+        let place = if is_only { None } else { first_place(body) };
         let mut vector = None;
         let outcome = if take_turns[number] {
-            Outcome::Scalar(
-                "its work-items take turns on their thread, by barriers or by atomic operations in local memory"
-                    .to_owned(),
-            )
+            let reason =
+                "its work-items take turns on their thread, by barriers or by atomic operations in local memory";
+            Outcome::Scalar(with_place(reason.to_owned(), place))
         } else if owns[number] != Own::Scalar {
-            Outcome::Llvms
+            Outcome::Llvms { place }
         } else {
             let wanted = Wanted { level, lanes, most_items: most_items(steps), is_of_groups };
             match vectorise(&copy, Some(machine), body, wanted)? {
                 Ok(Vectorised { function, estimate }) => {
                     vector = Some((function, estimate.lanes));
-                    Outcome::Vector { lanes: estimate.lanes, gain: estimate.gain() }
+                    Outcome::Vector { lanes: estimate.lanes, gain: estimate.gain(), place }
                 }
-                Err(refused) => Outcome::Scalar(place_and_reason(refused)),
+                Err(refused) => Outcome::Scalar(place_and_reason(refused, place)),
             }
         };
         is_vector |= vector.is_some();
@@ -197,14 +169,29 @@ fn give_up(outcomes: &mut [Outcome], error: &CompileError) {
     vectors.for_each(|outcome| *outcome = Outcome::Scalar(reason.clone()));
 }
 
-fn place_and_reason(refused: Refused<'_>) -> String {
+/// The reason with the place in the user's code, or else with the place of the loop.
+fn place_and_reason(refused: Refused<'_>, of_loop: Option<SourceLocation>) -> String {
     let Refused { reason, at } = refused;
     let places = at.map(Value::places).unwrap_or_default();
-    let own = places.into_iter().find(|place| place.line > 0 && origin::is_users_file(&place.file, &place.folder));
-    match own {
-        Some(place) => format!("{reason} ({})", place.location()),
+    let own = places.into_iter().find(is_users).map(Place::location);
+    with_place(reason, own.or(of_loop))
+}
+
+fn with_place(reason: String, place: Option<SourceLocation>) -> String {
+    match place {
+        Some(place) => format!("{reason} ({place})"),
         None => reason,
     }
+}
+
+/// The first place of a closure, in which what it calls is inlined. Closures of ours around the user's have none.
+fn first_place(body: Value<'_>) -> Option<SourceLocation> {
+    let outermost = |instruction: Value<'_>| instruction.places().into_iter().rfind(is_users).map(Place::location);
+    body.instructions().into_iter().filter_map(outermost).min_by_key(|place| (place.line, place.column))
+}
+
+fn is_users(place: &Place<'_>) -> bool {
+    place.line > 0 && origin::is_users_file(&place.file, &place.folder)
 }
 
 /// Makes an instance of `each_item` call a function for its loop, which has no body yet. The error says why it stays as it is.
@@ -371,11 +358,12 @@ fn add_loop<'c>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spmd::cost::Gain;
 
     #[test]
     fn loops_whose_module_is_invalid_stay_scalar() {
         let own = Outcome::Scalar("it waits".to_owned());
-        let mut outcomes = [Outcome::Vector { lanes: 8, gain: Gain(200) }, own.clone()];
+        let mut outcomes = [Outcome::Vector { lanes: 8, gain: Gain(200), place: None }, own.clone()];
         give_up(&mut outcomes, &CompileError::Llvm("invalid code after vectorisation: a\nb".to_owned()));
         assert!(
             matches!(&outcomes[0], Outcome::Scalar(reason) if reason.ends_with("invalid code after vectorisation: a"))

@@ -12,6 +12,7 @@
 //!   a lane that fails. They write by `emitter`. `plan` decides what stands behind branches, and `conversions` replaces what processors have no
 //!   instruction for.
 //! - `cost` estimates how much faster that is, and chooses the number of lanes. `llvms` finds loops that LLVM makes vectors of without lanes.
+//! - `outcome` is what is said of it all in images.
 //! - `wide_masks` comes last, once LLVM has optimised the code: masks between blocks become numbers.
 //!
 //! Two tests make random functions. `fuzz` holds what `cfg` and `shape` say against an interpreter. `tests::vectors` executes bodies as vectors, and
@@ -66,6 +67,7 @@ pub(crate) mod item_loops;
 mod linear;
 mod llvms;
 mod memory;
+pub(crate) mod outcome;
 mod plan;
 mod rows;
 mod scalar_only;
