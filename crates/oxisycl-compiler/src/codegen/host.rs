@@ -14,7 +14,7 @@ use crate::passes::native_code;
 use crate::toolchain::Toolchain;
 
 /// The hosts that there are levels of.
-const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+pub(crate) const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
 /// The symbol of a kernel's function in the object of a level. Objects of all kernels and levels of a program are linked together.
 pub fn symbol(kernel: &str, level: HostLevel) -> String {

@@ -17,8 +17,8 @@ use crate::llvm::{Machine, Module, PassTuning, Value};
 use crate::toolchain::Toolchain;
 
 pub(crate) use amdgcn::Amdgcn;
-pub(crate) use host::Host;
 pub use host::symbol as native_symbol;
+pub(crate) use host::{Host, TRIPLE as NATIVE_TRIPLE};
 pub(crate) use nvptx::Nvptx;
 pub(crate) use spirv::SpirV;
 #[cfg(test)]

@@ -65,6 +65,7 @@ pub(crate) fn load(path: &Path) -> Result<(), CompileError> {
         (functions.LLVMInitializeX86TargetMC)();
         (functions.LLVMInitializeX86AsmPrinter)();
         (functions.LLVMInitializeX86AsmParser)();
+        (functions.LLVMInitializeX86Disassembler)();
         (functions.LLVMInitializeNVPTXTargetInfo)();
         (functions.LLVMInitializeNVPTXTarget)();
         (functions.LLVMInitializeNVPTXTargetMC)();

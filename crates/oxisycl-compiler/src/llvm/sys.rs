@@ -13,10 +13,12 @@ macro_rules! opaque {
     )* };
 }
 
-opaque! { Context, Module, Type, Value, BasicBlock, Builder, MemoryBuffer, Attribute, TargetMachine, TargetData, Target, PassOptions, Error, Use, }
+opaque! { Context, Module, Type, Value, BasicBlock, Builder, MemoryBuffer, Attribute, TargetMachine, TargetData, Target, PassOptions, Error, Use, Disassembler, }
 
 pub(crate) type Bool = c_int;
 pub(crate) type DiagnosticHandler = extern "C" fn(*mut c_void, *mut c_void);
+/// Asked for the name of a value: its data, the value, what refers to it, the instruction's address, and a place for a comment.
+pub(crate) type SymbolLookup = extern "C" fn(*mut c_void, u64, *mut u64, u64, *mut *const c_char) -> *const c_char;
 
 macro_rules! functions {
     ($($name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
@@ -342,6 +344,11 @@ functions! {
     LLVMCopyStringRepOfTargetData(*mut TargetData) -> *mut c_char;
     LLVMTargetMachineEmitToMemoryBuffer(*mut TargetMachine, *mut Module, c_int, *mut *mut c_char, *mut *mut MemoryBuffer) -> Bool;
 
+    LLVMCreateDisasmCPUFeatures(*const c_char, *const c_char, *const c_char, *mut c_void, c_int, *const c_void, Option<SymbolLookup>) -> *mut Disassembler;
+    LLVMSetDisasmOptions(*mut Disassembler, u64) -> c_int;
+    LLVMDisasmInstruction(*mut Disassembler, *mut u8, u64, u64, *mut c_char, usize) -> usize;
+    LLVMDisasmDispose(*mut Disassembler);
+
     LLVMCreatePassBuilderOptions() -> *mut PassOptions;
     LLVMDisposePassBuilderOptions(*mut PassOptions);
     LLVMPassBuilderOptionsSetLoopVectorization(*mut PassOptions, Bool);
@@ -358,6 +365,7 @@ functions! {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
     LLVMInitializeX86AsmParser();
+    LLVMInitializeX86Disassembler();
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTargetMC();
