@@ -151,8 +151,12 @@ pub(super) fn remove(images: &mut [DeviceImage], objects: &mut Vec<NativeObject>
             Some(blamed) => {
                 let kernels = std::mem::take(&mut image.kernels);
                 let unsupported = |kernel: KernelEntry| {
-                    let KernelEntry { type_id, form, type_name, .. } = kernel;
-                    UnsupportedKernel { type_id, form, type_name, reason: blamed.reason() }
+                    let KernelEntry { type_id, form, type_name, location, .. } = kernel;
+                    let place = match location {
+                        place if place.file.is_empty() => String::new(),
+                        place => format!(" (the kernel is at {}:{})", place.file, place.line),
+                    };
+                    UnsupportedKernel { type_id, form, type_name, reason: blamed.reason() + &place }
                 };
                 image.unsupported.extend(kernels.into_iter().map(unsupported));
                 image.code = Vec::new();
@@ -171,7 +175,7 @@ pub(super) fn remove(images: &mut [DeviceImage], objects: &mut Vec<NativeObject>
 mod tests {
     use std::ffi::OsString;
 
-    use oxisycl_image::{Form, HostLevel, ParameterLayout};
+    use oxisycl_image::{Form, HostLevel, ParameterLayout, SourceLocation};
 
     use super::*;
     use crate::files::tests::Scratch;
@@ -258,6 +262,7 @@ mod tests {
         assert_eq!(blamed(&objects, &format!("cannot find {}x", path(0))).unwrap(), [], "another file");
         let found = blamed(&objects, &format!("undefined symbol: x\n>>> {}:(function f)", path(0))).unwrap();
         assert_eq!(found, [Blamed { object: objects[0].clone(), missing: Vec::new() }]);
+        images[0].kernels[0].location = SourceLocation { file: "src/main.rs".to_owned(), line: 3, column: 1 };
         let all = objects.clone();
         let found = [Blamed { missing: vec!["x".to_owned()], ..found[0].clone() }];
         remove(&mut images, &mut objects, &found).unwrap();
@@ -265,7 +270,7 @@ mod tests {
         assert_eq!(images[1..3], [refused, ptx]);
         assert_eq!([&images[0], &images[3]].map(DeviceImage::native_index), [None, Some(0)]);
         let [kernel] = &images[0].unsupported[..] else { panic!("{:?}", images[0]) };
-        assert_eq!(kernel.reason, "it needs `x`, which the linker does not find");
+        assert_eq!(kernel.reason, "it needs `x`, which the linker does not find (the kernel is at src/main.rs:3)");
         assert_eq!(found[0].to_string(), "kernel `app::k`: it needs `x`, which the linker does not find");
 
         place.clear().unwrap();
