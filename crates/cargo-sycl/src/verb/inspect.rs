@@ -1,12 +1,15 @@
 //! `inspect`: the kernels in a program, library or object, from the images in its own section.
 
 mod assembly;
+mod emit;
+mod native;
+mod report;
+mod text;
 
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
@@ -14,6 +17,9 @@ use object::{Object, ObjectSection};
 use oxisycl_compiler::SECTION;
 use oxisycl_image::{DeviceImage, Form, GroupNeeds, ImageTarget, KernelEntry};
 
+use self::native::Program;
+use self::report::Places;
+use self::text::{bytes, count, form};
 use super::ptxas::Ptxas;
 use crate::failure::{Failure, Result};
 
@@ -24,8 +30,11 @@ Usage: cargo sycl inspect BINARY [OPTIONS]
 
   --emit KIND    Write the code instead: ptx for NVIDIA GPUs, where a comment before each kernel's code names kernel and target;
                  amdgcn for AMD GPUs, spirv for devices of OpenCL: the file of one kernel, for other tools;
-                 llvm for the LLVM assembly, of all targets, that the code was generated from, if this user built it on this machine
-  --out FOLDER   With --emit: one file for each kernel, SYMBOL.ptx, SYMBOL.hsaco, SYMBOL.spv or SYMBOL.ll; the folder is made
+                 asm for the assembly of native code for a level of processors, from the program's machine code, if it is not stripped;
+                 llvm for the LLVM assembly, of all targets, that the code was generated from, if this user built it on this machine;
+                 report for a line on each loop of native code: whether its work-items run in vectors, or why not
+  --out FOLDER   With --emit: one file for each kernel, SYMBOL.ptx, SYMBOL.hsaco, SYMBOL.spv, SYMBOL.LEVEL.s or SYMBOL.ll; the
+                 folder is made
   --target NAME  Only images for this target, such as sm_70; spirv is SPIR-V of any version
   --kernel TEXT  Only kernels with this text in their type or symbol; the whole symbol chooses one
 
@@ -50,7 +59,10 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
         print!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     };
-    let mut images = images(&options.binary)?;
+    let file = fs::read(&options.binary).map_err(|error| Failure::file(&options.binary, error))?;
+    let program = Program { path: &options.binary, bytes: &file };
+    let mut images = images(program)?;
+    let places = Places::of(&images);
     let has_others = !images.is_empty();
     images.retain(|image| options.target.as_ref().is_none_or(|target| is_for(&image.target, target)));
     if let Some(kernel) = &options.kernel {
@@ -65,8 +77,12 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<ExitCode> {
         (None, Some(_)) => {
             return Err(Failure::new("--out: expected --emit KIND beside it, which says what is written"));
         }
-        (Some(kind), None) => emit(&images, kind)?,
-        (Some(kind), Some(folder)) => return write_files(&images, kind, &folder),
+        (Some("report"), None) => report::of(&images, &places)?.into_bytes(),
+        (Some("report"), Some(_)) => {
+            return Err(Failure::new("--out: a report is one text for all kernels, which is on standard output alone"));
+        }
+        (Some(kind), None) => emit::emit(&images, kind, program)?,
+        (Some(kind), Some(folder)) => return emit::write_files(&images, kind, program, &folder),
     };
     match std::io::stdout().write_all(&text) {
         // The reader of a pipe may have seen enough.
@@ -114,10 +130,9 @@ fn no_images(target: Option<&str>) -> String {
 }
 
 /// The images in a file; none if it has no section for them.
-fn images(binary: &Path) -> Result<Vec<DeviceImage>> {
-    let bytes = fs::read(binary).map_err(|error| Failure::file(binary, error))?;
-    let broken = |what: &dyn std::fmt::Display| Failure::new(format!("{}: {what}", binary.display()));
-    let file = object::File::parse(&*bytes).map_err(|error| broken(&error))?;
+fn images(Program { path, bytes }: Program<'_>) -> Result<Vec<DeviceImage>> {
+    let broken = |what: &dyn std::fmt::Display| Failure::new(format!("{}: {what}", path.display()));
+    let file = object::File::parse(bytes).map_err(|error| broken(&error))?;
     let Some(section) = file.section_by_name(SECTION) else { return Ok(Vec::new()) };
     let bundle = section.data().map_err(|error| broken(&error))?;
     oxisycl_image::decode_bundle(bundle).map_err(|error| broken(&error))
@@ -205,96 +220,6 @@ fn describe_target(target: &ImageTarget, images: &[DeviceImage], ptxas: Option<&
     text
 }
 
-/// A kind of code that can be written.
-struct Kind {
-    /// The usual end of the name of a file with such code.
-    extension: &'static str,
-    /// What a comment begins with, if such code is text.
-    comment: Option<&'static str>,
-}
-
-/// Code of a kind, and the image that it is of.
-struct Code<'i> {
-    image: &'i DeviceImage,
-    bytes: Cow<'i, [u8]>,
-}
-
-/// The code of a kind of all images that have such code.
-fn of_kind<'i>(images: &'i [DeviceImage], name: &str) -> Result<(Vec<Code<'i>>, Kind)> {
-    let (extension, comment, wanted): (_, _, fn(&ImageTarget) -> bool) = match name {
-        "ptx" => ("ptx", Some("//"), |target| matches!(target, ImageTarget::Ptx { .. })),
-        "amdgcn" => ("hsaco", None, |target| matches!(target, ImageTarget::AmdGcn { .. })),
-        "spirv" => ("spv", None, |target| matches!(target, ImageTarget::SpirV { .. })),
-        "llvm" => ("ll", Some(";"), |_| true),
-        _ => return Err(Failure::new(format!("--emit: expected ptx, amdgcn, spirv or llvm, found {name:?}"))),
-    };
-    let images: Vec<&DeviceImage> =
-        images.iter().filter(|image| wanted(&image.target) && !image.kernels.is_empty()).collect();
-    if images.is_empty() {
-        return Err(Failure::new(format!("--emit: there is no image with code of kind {name}")));
-    }
-    let code = match name {
-        "llvm" => assembly::of(&images)?.into_iter().map(|text| Cow::Owned(text.into_bytes())).collect(),
-        // What drivers read of PTX ends with a zero.
-        "ptx" => {
-            images.iter().map(|image| Cow::Borrowed(image.code.strip_suffix(&[0]).unwrap_or(&image.code))).collect()
-        }
-        _ => images.iter().map(|image| Cow::Borrowed(&*image.code)).collect::<Vec<_>>(),
-    };
-    let code = images.into_iter().zip(code).map(|(image, bytes)| Code { image, bytes });
-    Ok((code.collect(), Kind { extension, comment }))
-}
-
-/// Writes the code of each image to a file of its own. If there are several targets of one kind, file names contain the target's name.
-/// Files of images for devices with an aspect, beside one for all devices, contain the aspect's name.
-fn write_files(images: &[DeviceImage], kind: &str, folder: &Path) -> Result<ExitCode> {
-    let (found, Kind { extension, .. }) = of_kind(images, kind)?;
-    fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
-    let is_one_target = found.iter().all(|code| code.image.target == found[0].image.target);
-    for Code { image, bytes } in &found {
-        let kernel = &image.kernels[0];
-        let mut name = kernel.symbol.clone();
-        if !is_one_target {
-            name += &format!(".{}", image.target);
-        }
-        let is_sibling = |other: &&DeviceImage| {
-            other.target == image.target
-                && other.kernels[0].symbol == kernel.symbol
-                && other.kernels[0].requirements.len() < kernel.requirements.len()
-        };
-        if let Some(sibling) = found.iter().map(|code| code.image).find(is_sibling) {
-            let aspects = kernel.requirements.iter().filter(|aspect| !sibling.kernels[0].requirements.contains(aspect));
-            aspects.for_each(|aspect| name += &format!(".{aspect}"));
-        }
-        let path = folder.join(name + "." + extension);
-        fs::write(&path, bytes).map_err(|error| Failure::file(&path, error))?;
-    }
-    println!("{} in {}", count(found.len(), "file"), folder.display());
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The code of the images: of all of them where that is text, and else of one.
-fn emit(images: &[DeviceImage], kind: &str) -> Result<Vec<u8>> {
-    let (found, Kind { comment, .. }) = of_kind(images, kind)?;
-    match (&found[..], comment) {
-        (found, Some(comment)) => Ok(found
-            .iter()
-            .flat_map(|code| [separator(code.image, comment).as_bytes(), &code.bytes].concat())
-            .collect()),
-        ([code], None) => Ok(code.bytes.to_vec()),
-        (found, None) => Err(Failure::new(format!(
-            "--emit {kind}: expected one image, found {}: each is a file of its own; choose one by --target and --kernel, or a folder for all by --out",
-            found.len()
-        ))),
-    }
-}
-
-/// A comment: each image is a text of its own, which assemblers take alone only.
-fn separator(image: &DeviceImage, comment: &str) -> String {
-    let names = image.kernels.iter().map(|kernel| format!("{} ({})", kernel.type_name, kernel.symbol));
-    format!("{comment} kernel {}, for {}\n", names.collect::<Vec<_>>().join(", "), image.target)
-}
-
 /// What the kernel's attribute states, and what it should state beside that.
 fn stated(kernel: &KernelEntry) -> String {
     let mut text = String::new();
@@ -314,24 +239,6 @@ fn stated(kernel: &KernelEntry) -> String {
     }
     kernel.unstated.iter().for_each(|what| text += &format!("    does not state: {what}\n"));
     text
-}
-
-fn form(form: Form) -> String {
-    match form {
-        Form::Single => "single task".to_owned(),
-        Form::Range(1) => "1 dimension".to_owned(),
-        Form::Range(dimensions) => format!("{dimensions} dimensions"),
-        Form::Group(dimensions) => format!("work-groups of {dimensions} dimensions"),
-        _ => "another form".to_owned(),
-    }
-}
-
-fn count(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
-}
-
-fn bytes(n: usize) -> String {
-    if n < 10_000 { count(n, "byte") } else { format!("{} KiB", n.div_ceil(1024)) }
 }
 
 #[cfg(test)]
@@ -392,21 +299,6 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn code_is_written_as_text() {
-        let separator = "// kernel app::main::{{closure}} (k_1), for sm_70\n";
-        let text = format!("{separator}.version 7.7\n{separator}.version 7.8\n");
-        let images = [image(b".version 7.7\n\0"), image(b".version 7.8\n\0")];
-        assert_eq!(String::from_utf8(emit(&images, "ptx").unwrap()), Ok(text));
-        assert!(emit(&[image(b"")], "gcn").unwrap_err().to_string().starts_with("--emit: "));
-        assert!(emit(&[image(b"")], "spirv").unwrap_err().to_string().contains("no image with code of kind spirv"));
-        let object =
-            |code: &[u8]| DeviceImage { target: ImageTarget::AmdGcn { arch: "gfx90a".to_owned() }, ..image(code) };
-        assert_eq!(emit(&[object(b"\x7fELF\0")], "amdgcn").unwrap(), b"\x7fELF\0");
-        let error = emit(&[object(b"1"), object(b"2")], "amdgcn").unwrap_err().to_string();
-        assert!(error.contains("expected one image, found 2"), "{error}");
-    }
-
-    #[test]
     fn kernels_are_selected_by_their_names() {
         let selected = |text: &str| {
             let mut images = vec![image(b"1")];
@@ -434,21 +326,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn files_of_a_kernel_with_an_image_for_an_aspect_have_two_names() {
-        let folder = std::env::temp_dir().join(format!("oxisycl-inspect-{}", std::process::id()));
-        let mut better = image(b"2");
-        better.kernels[0].requirements.push("ext_oxisycl_float_atomics".to_owned());
-        write_files(&[better, image(b"1")], "ptx", &folder).unwrap();
-        let mut names: Vec<_> =
-            fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(names, ["k_1.ext_oxisycl_float_atomics.ptx", "k_1.ptx"]);
-    }
-
-    #[test]
     fn programs_without_images_have_none() {
-        assert_eq!(images(&std::env::current_exe().unwrap()).unwrap(), Vec::new());
-        assert!(images("Cargo.toml".as_ref()).is_err());
+        let path = std::env::current_exe().unwrap();
+        assert_eq!(images(Program { path: &path, bytes: &fs::read(&path).unwrap() }).unwrap(), Vec::new());
+        assert!(images(Program { path: &path, bytes: b"[package]" }).is_err());
     }
 }

@@ -1,9 +1,9 @@
 //! Native code for a level of the host's processors: a program that has it does what it does without.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use object::{Object, ObjectSection};
@@ -151,6 +151,9 @@ fn native_code_stays_in_a_program_that_is_stripped_and_aborts() {
     package.sycl(&["build", "--profile", "stripped", "--targets", "host-v3", "--bin", PROGRAM]);
     let path = program(&package, "stripped", PROGRAM);
     assert_eq!(object::File::parse(&*fs::read(&path).unwrap()).unwrap().symbols().count(), 0);
+    let assembly = package.command(&["inspect", path.to_str().unwrap(), "--emit", "asm"]).output().unwrap();
+    let error = String::from_utf8_lossy(&assembly.stderr);
+    assert!(!assembly.status.success() && error.contains("native: it is stripped: "), "{error}");
     let (plain, errors) = run(&package, "stripped", "plain");
     assert!(plain.contains("\ncounted 1000\n") && !plain.contains("failed"), "{plain}");
     assert_eq!(n_native(&errors), 0);
@@ -212,6 +215,10 @@ fn work_items_in_lanes_compute_and_panic_as_one_by_one() {
             IN_LANES,
             "{kernels}"
         );
+        report_has_a_line_for_each_loop(&package, lanes);
+        if (lanes, float) == ("8", "strict") {
+            assembly_is_that_of_the_program(&package);
+        }
         for reason in ["one by one: it calls `", "one by one: it is a single task"] {
             assert!(kernels.contains(reason), "{reason}: {kernels}");
         }
@@ -230,4 +237,86 @@ fn work_items_in_lanes_compute_and_panic_as_one_by_one() {
         assert_eq!(others, expected, "{lanes} lanes, {float}: {native}");
         assert!(panics.contains("__oxisycl_native_v3_k1_native_beyond_"), "it unwinds through lanes: {panics}");
     }
+}
+
+/// Each kernel with its place, and what became of its work-items.
+fn report_has_a_line_for_each_loop(package: &Package, lanes: &str) {
+    let (report, _) = package.sycl(&["inspect", "target/sycl/release/native", "--emit", "report"]);
+    let lines: Vec<&str> = report.lines().collect();
+    let Some((sum, lines)) = lines.split_last() else { panic!("no report") };
+    let expected =
+        "host:x86_64-unknown-linux-gnu+x86-64-v3: 11 kernels, 6 in lanes, 3 one by one, 2 in plain code alone";
+    assert_eq!(*sum, expected, "{report}");
+    // Of a line: place, function and remark.
+    let parts = lines.iter().map(|line| {
+        let (place, rest) = line.split_once(": native::").expect("a kernel");
+        let (function, remark) = rest.split_once(": x86-64-v3: ").expect("a level");
+        let [file, numbers @ ..] = &place.split(':').collect::<Vec<_>>()[..] else { panic!("no place: {line}") };
+        assert_eq!(*file, "src/bin/native.rs", "{line}");
+        let numbers: Vec<u32> = numbers.iter().map(|number| number.parse().unwrap()).collect();
+        assert_eq!(numbers.len(), 2, "line and column: {line}");
+        (numbers[0], function.split_once("::").unwrap().0, remark)
+    });
+    let parts: Vec<_> = parts.collect();
+    assert!(parts.is_sorted_by_key(|(line, ..)| *line), "{report}");
+    let source = fs::read_to_string(package.folder().join("src/bin/native.rs")).unwrap();
+    // Each phase is at its own line.
+    let phases: BTreeSet<_> = parts.iter().filter(|(_, name, _)| *name == "groups").map(|(line, ..)| line).collect();
+    assert_eq!(phases.len(), 3, "{report}");
+    let remarks_of = |name: &str| {
+        let begin = source.lines().position(|line| line.starts_with(&format!("fn {name}("))).unwrap() as u32;
+        let own = parts.iter().filter(|(_, function, _)| *function == name);
+        let own =
+            own.inspect(|(line, ..)| assert!((begin..begin + 25).contains(line), "{name} is at {begin}: {report}"));
+        own.map(|(_, _, remark)| *remark).collect::<Vec<_>>()
+    };
+    for (name, begin, n_loops) in [
+        ("fused", format!("its work-items run in vectors of {lanes} lanes (about "), 1),
+        ("groups", format!("its work-items run in vectors of {lanes} lanes (about "), 3),
+        ("outside", "its work-items run one by one: it is a single task".to_owned(), 1),
+        ("counted", "plain code alone: it uses the static `native::COUNT`, which exists once".to_owned(), 1),
+    ] {
+        let remarks = remarks_of(name);
+        assert!(
+            remarks.len() == n_loops && remarks.iter().all(|remark| remark.starts_with(&begin)),
+            "{name}: {report}"
+        );
+    }
+}
+
+/// The assembly of all kernels has their symbols, and instructions of the level.
+fn assembly_is_that_of_the_program(package: &Package) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native-assembly");
+    let _ = fs::remove_dir_all(&folder);
+    let emit = ["inspect", "target/sycl/release/native", "--emit", "asm"];
+    package.sycl(&[&emit[..], &["--out", folder.to_str().unwrap()]].concat());
+    let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+    let of_file = |path: PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let symbol = name.strip_suffix(".x86-64-v3.s").unwrap_or_else(|| panic!("{name}")).to_owned();
+        (symbol, fs::read_to_string(path).unwrap())
+    };
+    let files: BTreeMap<String, String> = files.map(of_file).collect();
+    assert_eq!(files.len(), HAVE.len(), "{:?}", files.keys());
+    let of = |function: &str| {
+        let mut own = files.iter().filter(|(symbol, _)| symbol.contains(&format!("_native_{function}_")));
+        own.next().unwrap_or_else(|| panic!("no {function}: {:?}", files.keys()))
+    };
+    for (function, instruction) in
+        [("fused", "  vsqrtps ymm"), ("fused", "  # sinf\n"), ("beyond", "  # oxisycl_device::bounds::")]
+    {
+        let (symbol, text) = of(function);
+        assert!(text.starts_with(&format!("{}v3_{symbol}:\n       0:  ", SYMBOL[0])), "{text}");
+        assert!(text.contains(instruction) && !text.contains(".byte"), "{instruction}: {text}");
+        let jump = text.lines().find_map(|line| line.split_once(" .L")).expect("a jump").1;
+        assert!(text.contains(&format!("\n.L{jump}:\n{jump:>8}:  ")), "{jump}: {text}");
+    }
+    // Functions of the standard library that are not inlined belong to a kernel, too.
+    let is_label = |line: &&str| line.ends_with(':') && line.contains("9quicksort9quicksort");
+    assert_eq!(of("library").1.lines().filter(is_label).count(), 1, "{}", of("library").1);
+    let (symbol, text) = of("plane");
+    let (shown, _) = package.sycl(&[&emit[..], &["--kernel", symbol]].concat());
+    let first = shown.lines().next().unwrap();
+    assert!(first.starts_with("# kernel native::plane::") && first.contains(symbol) && first.ends_with("+x86-64-v3"));
+    assert_eq!(shown.split_once('\n').unwrap().1, text);
 }
