@@ -12,6 +12,9 @@ use sha2::{Digest, Sha256};
 
 use crate::failure::{Failure, Result};
 
+/// What the text of a target begins with whose images are native code.
+pub(crate) const NATIVE: &str = "host:";
+
 /// The compute capabilities of NVIDIA GPUs, times ten, that have the memory model of kernels and that LLVM knows.
 const COMPUTE_CAPABILITIES: [u32; 14] = [70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 120, 121];
 
@@ -75,6 +78,13 @@ impl Settings {
     pub(crate) fn to_text(&self) -> String {
         // Text, paths and lists of them always have a JSON form, unless a path is not Unicode, which `parse` refuses.
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The targets but those for native code, unless there are no others.
+    pub(crate) fn device_targets(&self) -> impl Iterator<Item = &str> {
+        let is_native = |target: &String| target.starts_with(NATIVE);
+        let has_others = !self.targets.iter().all(is_native);
+        self.targets.iter().filter(move |target| !(has_others && is_native(target))).map(String::as_str)
     }
 
     /// What linked outputs depend on, beside the sources, and the messages about them, which cargo repeats.

@@ -14,9 +14,9 @@ use oxisycl_compiler::LoweredModule;
 use oxisycl_image::DeviceImage;
 use sha2::{Digest, Sha256};
 
-use super::{NATIVE, Outcome, PrivateFolder, Request};
+use super::{Outcome, PrivateFolder, Request};
 use crate::failure::{Failure, Result};
-use crate::settings::hex;
+use crate::settings::{NATIVE, hex};
 
 /// The most that all entries may have together, in bytes.
 const CAPACITY: u64 = 512 << 20;

@@ -41,9 +41,6 @@ use crate::verb::ptxas::Ptxas;
 /// The argument that makes a process of this tool the compiler.
 pub(crate) const VERB: &str = "__compile";
 
-/// What the text of a target begins with whose images are native code.
-pub(crate) const NATIVE: &str = "host:";
-
 /// What images are compiled from and for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Request {

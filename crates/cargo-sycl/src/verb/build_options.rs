@@ -6,6 +6,8 @@ use crate::settings::{parse_allowed, parse_float, parse_lanes, parse_target};
 
 /// What is compiled for if the user does not say: each kind of device that a backend runs images on, in its oldest form.
 pub(crate) const DEFAULT_TARGETS: &str = "sm_70,spirv";
+/// The level of the host's processors that optimised programs have native code for, if the user does not say.
+pub(crate) const DEFAULT_LEVEL: &str = "host-v3";
 
 /// The arguments of a build: this tool's own, those of cargo that it has to know, and all of cargo's.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,7 +95,10 @@ impl BuildOptions {
             }
         }
         options.are_targets_named = targets.is_some();
-        options.targets = parse_targets(targets.as_deref().unwrap_or(DEFAULT_TARGETS))?;
+        options.targets = match targets {
+            Some(targets) => parse_targets(&targets)?,
+            None => parse_targets(&format!("{DEFAULT_TARGETS},{DEFAULT_LEVEL}"))?,
+        };
         parse_float(&options.float)?;
         Ok(options)
     }
@@ -159,7 +164,10 @@ mod tests {
     #[test]
     fn values_are_read_and_have_defaults() {
         let defaults = parse("").unwrap();
-        assert_eq!((defaults.targets.join(","), defaults.float.as_str()), ("sm_70,spirv1.2".to_owned(), "contract"));
+        assert_eq!(
+            (defaults.targets.join(","), defaults.float.as_str()),
+            ("sm_70,spirv1.2,host:x86_64-unknown-linux-gnu+x86-64-v3".to_owned(), "contract")
+        );
         assert!(!defaults.time_passes && parse("--time-passes").unwrap().time_passes);
         let lanes = |line: &str| parse(line).unwrap().lanes;
         let expected = [None, Some("32".to_owned()), Some("auto".to_owned())];

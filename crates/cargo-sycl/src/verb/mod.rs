@@ -28,14 +28,16 @@ As in cargo, with device code for each kernel:
   bench      Compile and run the benchmarks
   check      Check the current package for errors, without device code
 
-  --targets LIST    What to compile kernels for, separated by commas [default: sm_70,spirv]
+  --targets LIST    What to compile kernels for, separated by commas
+                    [default: sm_70,spirv; for optimised programs host-v3, too]
                     sm_70, sm_80, sm_90, ...: NVIDIA GPUs of that compute capability and later
                     gfx90a, gfx942, gfx1100: AMD GPUs of that kind; to look at, since nothing launches them yet
                     spirv: devices of OpenCL that take SPIR-V
+                    host-v3, host-v4: vector code for this computer, where its processor has AVX2 or AVX-512
   --float POLICY    strict: each operation is rounded; contract: a * b + c may become one operation [default];
                     fast: also reassociation, reciprocals, no NaN or infinity
   --lanes N         With the target host-v3 or host-v4: 2, 4, 8, 16 or 32 work-items at once where that is possible;
-                    auto: as many as are estimated to be fastest [default with --release, else 1]
+                    auto: as many as are estimated to be fastest [default for optimised programs, else 1]
   --dump DIR        Write the module of each kernel after each pass of the device compiler
   --time-passes     Show how long each pass of the device compiler took
 
@@ -127,7 +129,8 @@ mod tests {
 
     #[test]
     fn help_names_the_default_targets() {
-        assert!(HELP.contains(&format!("[default: {}]\n", build_options::DEFAULT_TARGETS)), "{HELP}");
+        let (targets, level) = (build_options::DEFAULT_TARGETS, build_options::DEFAULT_LEVEL);
+        assert!(HELP.contains(&format!("[default: {targets}; for optimised programs {level}, too]\n")), "{HELP}");
     }
 
     #[test]

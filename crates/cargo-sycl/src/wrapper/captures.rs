@@ -37,7 +37,8 @@ pub(super) fn all_is_well(
     report(&captures, reporter);
     // Each of the errors is such a kernel, too.
     if captures.is_empty() {
-        let targets = settings.targets.join(", ");
+        let of_devices: Vec<&str> = settings.device_targets().collect();
+        let targets = of_devices.join(", ");
         for (kernel, reason) in refused {
             reporter.warning(&format!("kernel `{kernel}` cannot run on {targets}: {reason}"));
         }

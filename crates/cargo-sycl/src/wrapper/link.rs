@@ -25,7 +25,7 @@ use super::sidecar::{Place, Runtime, Sidecar, outdated};
 use crate::compile::{self, Outcome, Progress, Request};
 use crate::failure::{Failure, Result};
 use crate::files::write_atomically;
-use crate::settings::Settings;
+use crate::settings::{NATIVE, Settings};
 use crate::toolchain;
 
 /// What is linked to a crate for its kernels.
@@ -86,19 +86,8 @@ pub(super) fn prepare(
     let progress = settings.progress.clone();
     let progress = progress.map(|place| Progress { place, crate_name: sidecar.crate_name.clone() });
     let refuses_host_captures = !allowed.host_captures;
-    let is_native = |target: &String| target.starts_with(compile::NATIVE);
-    let (targets, exporting) = match native::obstacle(invocation, &toolchain.host) {
-        Some(_) => (settings.targets.iter().filter(|target| !is_native(target)).cloned().collect(), Vec::new()),
-        None if settings.targets.iter().any(is_native) => {
-            (settings.targets.clone(), closure.exporting(runtime, invocation))
-        }
-        None => (settings.targets.clone(), Vec::new()),
-    };
-    for target in settings.targets.iter().filter(|target| !targets.contains(target)) {
-        let reason = native::obstacle(invocation, &toolchain.host).unwrap_or_default();
-        reporter
-            .warning(&format!("no kernel of crate `{}` has native code for {target}: {reason}", sidecar.crate_name));
-    }
+    let targets = targets(settings, invocation, &toolchain.host, &sidecar.crate_name, reporter);
+    let exporting = if targets.iter().any(is_native) { closure.exporting(runtime, invocation) } else { Vec::new() };
     let request = Request {
         progress,
         refuses_host_captures,
@@ -133,6 +122,30 @@ pub(super) fn prepare(
     let registration = Registration { object: place.object(), toolchain, images, registers: registers(runtime)? };
     registration.write(&native)?;
     Ok(Some(Linked { registration: Some(registration), native }))
+}
+
+fn is_native(target: &String) -> bool {
+    target.starts_with(NATIVE)
+}
+
+/// The targets that the crate has code for. Of those that the user named, the ones that it cannot have code for are reported.
+fn targets(
+    settings: &Settings,
+    invocation: &Invocation,
+    host: &str,
+    crate_name: &str,
+    reporter: &Reporter,
+) -> Vec<String> {
+    let of_devices = || settings.targets.iter().filter(|target| !is_native(target)).cloned().collect();
+    // Programs without optimisation are built more often than they run long.
+    if !settings.are_targets_named && !device_arguments::is_optimised(invocation) {
+        return of_devices();
+    }
+    let Some(reason) = native::obstacle(invocation, host) else { return settings.targets.clone() };
+    for target in settings.targets.iter().filter(|target| is_native(target) && settings.are_targets_named) {
+        reporter.warning(&format!("no kernel of crate `{crate_name}` has native code for {target}: {reason}"));
+    }
+    of_devices()
 }
 
 /// The images of each target, and what to warn of beside single kernels: once, although targets have most of it in common.
@@ -235,7 +248,7 @@ impl Closure {
         toolchain: &Toolchain,
         (place, invocation): (&Place, &Invocation),
     ) -> Request {
-        // Programs without optimisation are built more often than they run long.
+        // As for the level.
         let default = || if device_arguments::is_optimised(invocation) { "auto" } else { "1" }.to_owned();
         Request {
             rustc: toolchain.rustc.clone(),

@@ -3,7 +3,7 @@
 //! Warns of aspects, too, that a kernel needs and does not state although it states some. Owns the choice between a warning and a note. A kernel that no target of the build runs is a warning, with the reason. So is one that a
 //! target cannot run if the user named that target, or if it is the first default target. The first one runs most kernels. The user may not
 //! want the other targets, so one note for each of them sums up the kernels that another target runs. The reasons are in the images.
-//! Native code is left out without harm, so that a note sums up those kernels, too.
+//! Native code is left out without harm. So a note sums up those kernels if the user named the level, and else there is none.
 //! Invariants: each kernel without code is in a message for each such target, and the messages depend on the images and on that choice
 //! alone. Does not print.
 
@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use oxisycl_image::{DeviceImage, Form, KernelEntry, UnsupportedKernel, user_name};
 
-use crate::compile;
+use crate::settings::NATIVE;
 
 /// How many kernels a note names. It is one line, and `inspect` names all.
 const MAX_NAMES: usize = 4;
@@ -27,13 +27,14 @@ pub(super) enum Message {
 
 /// What there is to tell of the images that were made for each of these targets.
 pub(super) fn messages(targets: &[(&str, Vec<DeviceImage>)], are_targets_named: bool) -> Vec<Message> {
-    let kernels = targets.iter().flat_map(|(_, images)| images).flat_map(|image| &image.kernels);
+    let of_devices = targets.iter().filter(|(target, _)| !target.starts_with(NATIVE));
+    let kernels = of_devices.flat_map(|(_, images)| images).flat_map(|image| &image.kernels);
     let run_somewhere: HashSet<([u8; 16], Form)> = kernels.map(|kernel| (kernel.type_id, kernel.form)).collect();
     let mut warnings: Vec<(&UnsupportedKernel, Vec<&str>)> = Vec::new();
     let mut notes = Vec::new();
     for (position, (target, images)) in targets.iter().enumerate() {
         // Rustc's code of a kernel runs where there is no other native code.
-        let is_native = target.starts_with(compile::NATIVE);
+        let is_native = target.starts_with(NATIVE);
         let may_be_unwanted = position > 0 && !are_targets_named;
         let mut run_elsewhere = Vec::new();
         for kernel in images.iter().flat_map(|image| &image.unsupported) {
@@ -45,7 +46,7 @@ pub(super) fn messages(targets: &[(&str, Vec<DeviceImage>)], are_targets_named: 
                 warnings.push((kernel, vec![target]));
             }
         }
-        if !run_elsewhere.is_empty() {
+        if !run_elsewhere.is_empty() && (are_targets_named || !is_native) {
             notes.push(note(target, run_elsewhere));
         }
     }
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_without_native_code_are_a_note_whoever_named_the_target() {
+    fn kernels_without_native_code_are_a_note_if_the_level_was_named() {
         let host = "host:x86_64-unknown-linux-gnu+x86-64-v3";
         let targets = [made(host, &["b"], &[("a", "it uses a static")]), made("sm_70", &[], &[("a", RECURSION)])];
         let expected = [
@@ -190,6 +191,11 @@ mod tests {
             [messages(&targets, true), messages(&targets[..1], true)],
             [expected.to_vec(), expected[1..].to_vec()]
         );
+        let by_default = [made("sm_70", &["b"], &[]), made(host, &["a"], &[("b", "it uses a static")])];
+        assert_eq!(messages(&by_default, false), []);
+        // What only the host runs is missing elsewhere.
+        let by_default = [made("sm_70", &[], &[]), made("spirv1.2", &[], &[("a", RECURSION)]), made(host, &["a"], &[])];
+        assert_eq!(messages(&by_default, false), [warning("kernel `a` cannot run on spirv1.2: it is recursive")]);
     }
 
     #[test]
