@@ -2,7 +2,8 @@
 //!
 //! Both build the same example into folders of their own, first from nothing and then with nothing changed, in turn. Cache and tool of
 //! `cargo sycl` are not the user's. The cache is empty at the start of each build from nothing, and building the tool is not counted. The
-//! same for a crate of many kernels and two targets: with its dependencies from nothing, and by itself.
+//! same for a crate of many kernels and two targets: with its dependencies from nothing, and by itself. A last build of it is for a level of
+//! the host's processors alone.
 //!
 //! Noise is how far apart two neighbouring builds of plain cargo are, the median of all neighbours. What is built once has none that is known,
 //! and its bar holds or is missed.
@@ -30,6 +31,10 @@ const RATIO: f64 = 2.0;
 const EXTRA: f64 = 0.5;
 /// The most processor time for a crate of many kernels, as a ratio.
 const KERNELS_RATIO: f64 = 2.5;
+/// The most processor time that native code of a kernel for a level takes, in seconds.
+const LEVEL: f64 = 0.25;
+const OF_DEVICES: &str = "sm_70,spirv";
+const OF_LEVEL: &str = "host-v3";
 /// Builds of the crate of many kernels by itself.
 const KERNELS_REPETITIONS: usize = 3;
 
@@ -40,8 +45,9 @@ pub(super) fn run(workspace: &Workspace, json: Option<&Path>, rest: &[String]) -
     let folder = workspace.target_directory.join("bench-build");
     process::run(cargo(workspace).args(["build", "--quiet", "--profile", "tool", "-p", "cargo-sycl"]))?;
     let tool = workspace.target_directory.join("tool/cargo-sycl");
-    let plain = || Builder { workspace, tool: None, folder: folder.join("cargo"), package: None };
-    let sycl = || Builder { workspace, tool: Some(&tool), folder: folder.join("cargo-sycl"), package: None };
+    let plain = || Builder { workspace, tool: None, folder: folder.join("cargo"), package: None, targets: None };
+    let sycl =
+        || Builder { workspace, tool: Some(&tool), folder: folder.join("cargo-sycl"), package: None, targets: None };
     let [theirs, ours] = [plain().clean()?, sycl().clean()?];
     let mut unchanged = [Vec::new(), Vec::new()];
     for _ in 0..REPETITIONS {
@@ -54,7 +60,8 @@ pub(super) fn run(workspace: &Workspace, json: Option<&Path>, rest: &[String]) -
     let unchanged = unchanged.map(|times| least(&times));
     let ratio = ours / theirs;
     let extra = unchanged[1] - unchanged[0];
-    let many = many_kernels(workspace, &tool, &folder)?;
+    let (many, of_level) = many_kernels(workspace, &tool, &folder)?;
+    let level = Verdict::of(of_level, LEVEL, 0.0);
     let verdicts = [Verdict::of(ratio, RATIO, 0.0), Verdict::of(extra, EXTRA, noise)];
     println!(
         "build.clean      {ours:.1} s of processors, cargo {theirs:.1} s, ratio {ratio:.2}, bar <= {RATIO}: {}\n\
@@ -69,16 +76,23 @@ pub(super) fn run(workspace: &Workspace, json: Option<&Path>, rest: &[String]) -
             ours / theirs,
         );
     }
+    println!("build.level          {of_level:.2} s of processors for a kernel and {OF_LEVEL}, bar <= {LEVEL}: {level}");
     if let Some(file) = json {
         let result = |name: &str, [peer_value, value]: [f64; 2], verdict: Verdict| json!({ "name": name, "value": value, "unit": "s", "peer": "cargo", "peer_value": peer_value, "ratio": value / peer_value, "verdict": verdict.to_string() });
         let mut results =
             vec![result("build.clean", [theirs, ours], verdicts[0]), result("build.unchanged", unchanged, verdicts[1])];
         let of_many = kernel_names.into_iter().zip(many);
         results.extend(of_many.map(|(name, (times, verdict))| result(name, times, verdict)));
+        results.push(json!({ "name": "build.level", "value": of_level, "unit": "s", "peer": "bar", "peer_value": LEVEL, "ratio": of_level / LEVEL, "verdict": level.to_string() }));
         let text = serde_json::to_string_pretty(&results).map_err(|error| Failure::new(error.to_string()))?;
         fs::write(file, text + "\n").map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
     }
-    if verdicts.into_iter().chain(many.map(|(_, verdict)| verdict)).any(|verdict| verdict == Verdict::Missed) {
+    if verdicts
+        .into_iter()
+        .chain(many.map(|(_, verdict)| verdict))
+        .chain([level])
+        .any(|verdict| verdict == Verdict::Missed)
+    {
         return Err(Failure::new("a bar is missed"));
     }
     Ok(Outcome::passed())
@@ -124,8 +138,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Processor seconds of plain cargo and of `cargo sycl`, the least of some builds, each with whether the bar holds. The first entry is the
-/// crate of many kernels with its dependencies, the second the crate alone.
-fn many_kernels(workspace: &Workspace, tool: &PathBuf, folder: &Path) -> Result<[([f64; 2], Verdict); 2]> {
+/// crate of many kernels with its dependencies, the second the crate alone. Beside them is what native code of a kernel takes for a level.
+fn many_kernels(workspace: &Workspace, tool: &PathBuf, folder: &Path) -> Result<([([f64; 2], Verdict); 2], f64)> {
     let package = folder.join("kernels");
     let source = package.join("src/main.rs");
     let oxisycl = workspace.root.join("crates/oxisycl");
@@ -133,17 +147,27 @@ fn many_kernels(workspace: &Workspace, tool: &PathBuf, folder: &Path) -> Result<
     write(&source, &kernels::source())?;
     // The versions that everything else here is built with.
     write(&package.join("Cargo.lock"), &read(&workspace.root.join("Cargo.lock"))?)?;
-    let builder =
-        |tool, name: &str| Builder { workspace, tool, folder: folder.join(name), package: Some(package.clone()) };
-    let builders = [builder(None, "kernels-cargo"), builder(Some(tool), "kernels-cargo-sycl")];
+    let builder = |tool, name: &str, targets| Builder {
+        workspace,
+        tool,
+        folder: folder.join(name),
+        package: Some(package.clone()),
+        targets,
+    };
+    let of_devices = builder(Some(tool), "kernels-cargo-sycl", Some(OF_DEVICES));
+    let builders = [builder(None, "kernels-cargo", None), of_devices];
     let clean = [builders[0].clean()?, builders[1].clean()?];
-    let mut alone = [Vec::new(), Vec::new()];
+    let of_level = builder(Some(tool), "kernels-cargo-sycl", Some(OF_LEVEL));
+    let (mut alone, mut level) = ([Vec::new(), Vec::new()], Vec::new());
     for _ in 0..KERNELS_REPETITIONS {
         for (builder, times) in builders.iter().zip(&mut alone) {
             write(&source, &kernels::source())?;
             let _ = fs::remove_dir_all(builder.cache());
             times.push(builder.build()?.0);
         }
+        write(&source, &kernels::source())?;
+        let _ = fs::remove_dir_all(of_level.cache());
+        level.push(of_level.build()?.0);
     }
     let quotients = alone[0].windows(2).map(|pair| (pair[1] / pair[0]).max(pair[0] / pair[1]));
     // What the bar may be multiplied by.
@@ -151,7 +175,8 @@ fn many_kernels(workspace: &Workspace, tool: &PathBuf, folder: &Path) -> Result<
     let alone = alone.map(|times| least(&times));
     let verdict =
         |[theirs, ours]: [f64; 2], noise: f64| Verdict::of(ours / theirs, KERNELS_RATIO, KERNELS_RATIO * (noise - 1.0));
-    Ok([(clean, verdict(clean, 1.0)), (alone, verdict(alone, noise))])
+    let of_level = (least(&level) - alone[0]) / kernels::N_KERNELS as f64;
+    Ok(([(clean, verdict(clean, 1.0)), (alone, verdict(alone, noise))], of_level))
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -166,8 +191,10 @@ struct Builder<'a> {
     /// `cargo sycl`, or plain cargo.
     tool: Option<&'a PathBuf>,
     folder: PathBuf,
-    /// A package outside the workspace, for two targets, instead of the example.
+    /// A package outside the workspace instead of the example.
     package: Option<PathBuf>,
+    /// Other targets than those of a build that names none.
+    targets: Option<&'a str>,
 }
 
 impl Builder<'_> {
@@ -203,14 +230,12 @@ impl Builder<'_> {
         match &self.package {
             Some(package) => {
                 build.arg("--manifest-path").arg(package.join("Cargo.toml"));
-                if self.tool.is_some() {
-                    build.args(["--targets", "sm_70,spirv"]);
-                }
             }
             None => {
                 build.args(["-p", "oxisycl-examples", "--example", EXAMPLE]);
             }
         }
+        build.args(self.targets.iter().flat_map(|targets| ["--targets", targets]));
         build.env("XDG_CACHE_HOME", self.cache());
         let (start, before) = (Instant::now(), children_seconds()?);
         process::run_quietly(&mut build)?.succeeded()?;

@@ -19,8 +19,14 @@ use super::sidecar::Place;
 use crate::failure::{Failure, Result};
 use crate::files::temporary_name;
 
-/// Runs the compilation. Gives how it ended.
-pub(super) fn run(host: &Host, place: &Place, mut linked: Linked, reporter: &Reporter) -> Result<ExitStatus> {
+/// Runs the compilation. Gives how it ended. What native code is missing is a warning if the user named its level.
+pub(super) fn run(
+    host: &Host,
+    place: &Place,
+    mut linked: Linked,
+    reporter: &Reporter,
+    are_targets_named: bool,
+) -> Result<ExitStatus> {
     let start = |linked: &Linked| host.command(&linked.arguments());
     if linked.native.is_empty() {
         return start(&linked).status().map_err(|error| Failure::start(&host.program, error));
@@ -51,10 +57,11 @@ pub(super) fn run(host: &Host, place: &Place, mut linked: Linked, reporter: &Rep
     let _ = fs::remove_file(&path);
     if status.success() && !dropped.is_empty() {
         let each: Vec<String> = dropped.iter().map(Blamed::to_string).collect();
-        reporter.warning(&format!(
+        let text = format!(
             "the native code of some kernels cannot be linked, so the program has Rust's alone: {}",
             each.join("; ")
-        ));
+        );
+        if are_targets_named { reporter.warning(&text) } else { reporter.note(&text) }
     }
     Ok(status)
 }

@@ -134,7 +134,7 @@ fn compile(settings: &Settings, host: &Host, invocation: &Invocation, out_dir: &
         linked = prepared;
         stamp = stamps::of_linked(settings);
     }
-    let status = final_link::run(host, &place, linked, &reporter)?;
+    let status = final_link::run(host, &place, linked, &reporter, settings.are_targets_named)?;
     if status.success() {
         let sources = out_dir.join(format!("{}.d", invocation.stem()));
         for source in allowed.because_of.iter().chain([&stamp]) {

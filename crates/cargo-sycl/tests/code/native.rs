@@ -197,6 +197,22 @@ fn a_program_links_without_the_native_code_that_cannot_be_linked() {
     }
 }
 
+/// Without a word: the user did not ask for it, and misses nothing.
+#[test]
+fn optimised_programs_have_native_code_by_default() {
+    let package = Package::enter();
+    for (profile, expected) in [("dev", &[][..]), ("release", &HAVE)] {
+        package.touch(PROGRAM);
+        let (_, messages) = package.sycl(&["build", "--profile", profile, "--bin", PROGRAM]);
+        assert!(!messages.contains("host:") && !messages.contains("native code"), "{profile}: {messages}");
+        let folder = if profile == "dev" { "debug" } else { profile };
+        let (kernels, _) = package.sycl(&["inspect", &format!("target/sycl/{folder}/{PROGRAM}")]);
+        assert_eq!(with_code(&kernels, "v3"), expected.iter().map(|name| (*name).to_owned()).collect(), "{kernels}");
+        assert!(kernels.starts_with("sm_70: "), "the devices' code comes first: {kernels}");
+        assert_eq!(kernels.contains("its work-items run in vectors of "), profile == "release", "{kernels}");
+    }
+}
+
 #[test]
 fn work_items_in_lanes_compute_and_panic_as_one_by_one() {
     let package = Package::enter();

@@ -22,7 +22,7 @@ pub(super) fn of(images: &[DeviceImage], places: &Places) -> Result<String> {
     }
     if targets.is_empty() {
         return Err(Failure::new(
-            "--emit report: there is no native code for a level of processors, which `cargo sycl build --targets host-v3` makes",
+            "--emit report: there is no native code for a level of processors, which `cargo sycl build --release` makes",
         ));
     }
     let of_target = |target: &&ImageTarget| {
@@ -187,6 +187,6 @@ mod tests {
     fn programs_without_native_code_have_no_report() {
         let images = [image(b"ptx")];
         let error = of(&images, &Places::of(&images)).unwrap_err().to_string();
-        assert!(error.starts_with("--emit report: ") && error.contains("--targets host-v3"), "{error}");
+        assert!(error.starts_with("--emit report: ") && error.contains("build --release"), "{error}");
     }
 }
