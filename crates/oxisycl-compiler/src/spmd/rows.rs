@@ -1,7 +1,7 @@
 //! The loops over the rows of a work-group, in the innermost of which is an item loop.
 //!
-//! While bodies are simplified, an item loop is but a call, so LLVM would unroll the loops around it. Then all the rows of a group become one long
-//! piece of code, in which registers do not suffice for what the rows have in common. Loops of the kernel's own may be unrolled: what differs
+//! While bodies are simplified, an item loop is but a call, so LLVM would unroll the loops around it. Then the rows of a group become one long
+//! piece of code, which has more values than there are registers. Loops of the kernel's own may be unrolled: what differs
 //! in their rounds is constant then. So calls stay alone at first, until the loops of rows are the innermost ones.
 
 use rustc_hash::FxHashSet;

@@ -17,7 +17,7 @@ const ROW_OF_A_GROUP: u64 = 16;
 /// More lanes than that have to be [`GAIN_OF_MANY`] times as fast as fewer, on processors with registers for masks. Rows have more work-items that
 /// fill no vector then.
 const MANY: u32 = 16;
-/// The same for loops on other processors, whose registers have half the size.
+/// More lanes than that have to be so in loops on processors whose registers have half the size.
 const MANY_OF_256: u32 = 8;
 /// What waits for memory computes less than that for each byte, in eighths of a cycle.
 const LITTLE_FOR_A_BYTE: u64 = 4;
