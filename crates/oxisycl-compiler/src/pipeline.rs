@@ -122,6 +122,8 @@ pub(crate) const PASSES: &[Pass] = &[
             });
         }
         native_code::answer(&unit.module);
+        // As rustc leaves them out of optimised code. They hide what is never reached.
+        strip_host_abi::drop_library_checks(&unit.module);
         libcalls::replace_exact(&unit.module);
         unit.run_llvm(DROP_UNREACHABLE)
     })

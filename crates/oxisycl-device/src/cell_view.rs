@@ -7,6 +7,7 @@ use core::ops::Index;
 use oxisycl_types::{Id, Range};
 
 use crate::bounds::checked_position;
+use crate::slices::slice;
 
 /// All elements of a read-write accessor as cells, for the only work-item of a single task.
 pub struct CellView<'wi, T, const D: usize> {
@@ -57,7 +58,7 @@ impl<'wi, T> CellView<'wi, T, 1> {
     #[inline(always)]
     pub fn as_slice(self) -> &'wi [Cell<T>] {
         // SAFETY: a one-dimensional range is contiguous; the rest as in `at`.
-        unsafe { core::slice::from_raw_parts(self.first.cast_const().cast::<Cell<T>>(), self.range[0]) }
+        unsafe { slice(self.first.cast_const().cast::<Cell<T>>(), self.range[0]) }
     }
 }
 

@@ -2,10 +2,12 @@
 
 use core::cell::Cell;
 use core::marker::PhantomData;
+use core::ptr::NonNull;
 
 use oxisycl_types::{Id, Range};
 
 use crate::bounds::{checked_position, next_row, out_of_bounds, position};
+use crate::slices::slice;
 use crate::{Accessor, DeviceCopyable, Item, Loads, Stores};
 
 /// Access of one command group to a range of a buffer in blocks. The work-item with id `i` owns the elements from
@@ -271,11 +273,10 @@ impl<'wi, T: DeviceCopyable, M: Stores> Block<'wi, T, 1, M> {
     where
         M: Loads,
     {
-        if self.extent[0] == 0 {
-            return &[];
-        }
+        // The address of an empty block need not be one. No return here: what is said of the address then holds for all blocks.
+        let first = if self.extent[0] == 0 { NonNull::dangling().as_ptr() } else { self.first };
         // SAFETY: a one-dimensional block is contiguous; the rest as in `cell`.
-        unsafe { core::slice::from_raw_parts(self.first.cast_const().cast::<Cell<T>>(), self.extent[0]) }
+        unsafe { slice(first.cast_const().cast::<Cell<T>>(), self.extent[0]) }
     }
 }
 
@@ -311,15 +312,13 @@ impl<'wi, T: DeviceCopyable, M: Stores> Block<'wi, T, 2, M> {
         if y >= self.extent[0] {
             out_of_bounds([y], self.extent, self.first.addr())
         }
-        if self.extent[1] == 0 {
-            return &[];
-        }
+        let first = match self.extent[1] {
+            // As in `as_cells`.
+            0 => NonNull::dangling().as_ptr(),
+            // SAFETY: the row is in the block.
+            _ => unsafe { self.first.add(y * self.pitch[1]) },
+        };
         // SAFETY: a row of the block is contiguous; the rest as in `cell`.
-        unsafe {
-            core::slice::from_raw_parts(
-                self.first.add(y * self.pitch[1]).cast_const().cast::<Cell<T>>(),
-                self.extent[1],
-            )
-        }
+        unsafe { slice(first.cast_const().cast::<Cell<T>>(), self.extent[1]) }
     }
 }

@@ -48,6 +48,7 @@ mod panic_record;
 #[doc(hidden)]
 pub mod print;
 mod recorded;
+mod slices;
 pub mod vector;
 mod view;
 

@@ -7,6 +7,7 @@ use core::ops::Index;
 use oxisycl_types::{Id, Range};
 
 use crate::bounds::{checked_position, out_of_bounds, position};
+use crate::slices::slice;
 use crate::{InItem, Item};
 
 /// All elements of a read accessor, readable at any index while the kernel runs.
@@ -105,7 +106,7 @@ impl<'k, T, const D: usize> View<'k, T, D> {
             }
         }
         // SAFETY: the elements are contiguous, valid and not written for `'k`.
-        Some(unsafe { core::slice::from_raw_parts(self.first, Range(self.range).size()) })
+        Some(unsafe { slice(self.first, Range(self.range).size()) })
     }
 
     /// All elements in row-major order, from either end.
@@ -151,7 +152,7 @@ impl<'k, T> View<'k, T, 1> {
     #[inline(always)]
     pub fn as_slice(self) -> &'k [T] {
         // SAFETY: a one-dimensional range is contiguous; valid and not written for `'k`.
-        unsafe { core::slice::from_raw_parts(self.first, self.range[0]) }
+        unsafe { slice(self.first, self.range[0]) }
     }
 
     /// The work-item's share when every item takes `length` elements: `id * length ..`, cut at the end of the range.
@@ -203,7 +204,7 @@ impl<'k, T> View<'k, T, 2> {
             out_of_bounds([y], self.range, self.first.addr())
         }
         // SAFETY: a row of the range is contiguous, valid and not written for `'k`.
-        unsafe { core::slice::from_raw_parts(self.first.add(y * self.pitch[1]), self.range[1]) }
+        unsafe { slice(self.first.add(y * self.pitch[1]), self.range[1]) }
     }
 
     /// A block of `Y` rows and `X` columns whose bounds are checked once, here.
@@ -252,7 +253,7 @@ impl<'k, T> View<'k, T, 3> {
             out_of_bounds([z, y], self.range, self.first.addr())
         }
         // SAFETY: a row of the range is contiguous, valid and not written for `'k`.
-        unsafe { core::slice::from_raw_parts(self.first.add(position([z, y, 0], self.pitch)), self.range[2]) }
+        unsafe { slice(self.first.add(position([z, y, 0], self.pitch)), self.range[2]) }
     }
 }
 

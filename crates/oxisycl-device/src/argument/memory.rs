@@ -5,6 +5,7 @@ use core::ptr::NonNull;
 use oxisycl_types::ArgumentType;
 
 use super::{Copied, DeviceForm, Keep, KernelArg, Launch};
+use crate::slices::slice;
 use crate::{Accessor, Chunked, DeviceCopyable};
 
 macro_rules! copied_bit_by_bit {
@@ -118,7 +119,7 @@ unsafe impl<T: DeviceCopyable> DeviceForm for RawSlice<T> {
     #[inline(always)]
     unsafe fn reconstruct<'k>(self, _launch: Launch<'k>) -> &'k [T] {
         // SAFETY: by the contract of `new`.
-        unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.len) }
+        unsafe { slice(self.first.as_ptr(), self.len) }
     }
 }
 

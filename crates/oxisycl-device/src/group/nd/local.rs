@@ -9,6 +9,7 @@ use crate::atomic::AtomicValue;
 use crate::group::AtomicElements;
 use crate::group::memory::{Elements, GroupArguments, Local, LocalSlice};
 use crate::item::{Brand, NotSend};
+use crate::slices::slice;
 
 /// Memory that a launch over an nd-range gives each group: [`Local`], [`LocalSlice`], `()`, and tuples of up to six of them. Implemented by this
 /// crate only.
@@ -115,7 +116,7 @@ impl<'wi, T: DeviceCopyable> LocalAccessor<'wi, T> {
         'wi: 's,
     {
         // SAFETY: the elements are the group's, and exist as long as its work-items; the rest is the contract of this function.
-        unsafe { core::slice::from_raw_parts(self.first, self.len) }
+        unsafe { slice(self.first, self.len) }
     }
 
     /// All elements, for atomic operations.
