@@ -7,6 +7,7 @@ mod copies;
 mod lanes;
 mod loops;
 mod policies;
+#[cfg(target_os = "linux")]
 mod vectors;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,8 +22,10 @@ use crate::llvm::{Codegen, Context, Linkage, Machine, Module, PassTuning, Type, 
 use crate::options::Lanes;
 use crate::passes::tests::context;
 
-/// The symbol of the loop over items in a test's library.
-const STEPS: &str = "steps";
+/// The symbol of the loop over items in a test's library, by the number of lanes. 1 is code without lanes.
+fn steps(lanes: u32) -> String {
+    format!("steps{lanes}")
+}
 
 /// What a body gets: two arrays of words that it reads, one that it writes, their length, and a function to fail by.
 #[repr(C)]
@@ -43,8 +46,12 @@ extern "C-unwind" fn fail(item: u64) -> ! {
     std::panic::resume_unwind(Box::new(item))
 }
 
-/// The length of the arrays.
+/// The length of the arrays that bodies get.
 const LENGTH: usize = 64;
+/// The words that arrays have. No item writes to words that another one writes to, so that a second place of an item is 70 words behind its first.
+const ROOM: usize = 256;
+/// The numbers of lanes that bodies run with.
+const LANES: [u32; 5] = [2, 4, 8, 16, 32];
 
 /// The machine that bodies are for: vectors of any width are valid for any processor.
 fn machine() -> Machine {
@@ -97,38 +104,57 @@ fn link(module: &Module<'_>, machine: &Machine, is_optimised: bool) -> libloadin
     library
 }
 
-/// A body and its loop, in a library of this process.
+/// A body and its loops, in a library of this process.
 struct Linked(libloading::Library);
 
 impl Linked {
-    /// Compiles a body, and with lanes if it is said how many.
-    fn new(body: &str, lanes: Option<u32>, is_optimised: bool) -> Self {
+    /// Compiles a body without lanes.
+    fn plain(body: &str) -> Self {
+        Self::new(body, &[1], false)
+    }
+
+    /// Compiles a body for some numbers of lanes.
+    fn new(body: &str, lanes: &[u32], is_optimised: bool) -> Self {
         let context = context();
         let (module, machine) = module(&context, body);
         let body = module.function("body").expect("a body");
-        let vector =
-            lanes.map(|lanes| match vectorise(&module, Some(&machine), body, of_lanes(lanes)).expect("passes") {
-                Ok(vector) => (vector.function, lanes),
-                Err(refused) => panic!("refused: {}", refused.reason),
-            });
         let held = Type::function(Type::void(&context), &[Type::pointer(&context, 0), Type::int(&context, 64)]);
-        let steps = module.declare(STEPS, held);
-        define_steps(&module, steps, body, vector);
-        steps.set_linkage(Linkage::EXTERNAL);
+        for lanes in lanes.iter().copied() {
+            let vector =
+                (lanes > 1).then(|| match vectorise(&module, Some(&machine), body, of_lanes(lanes)).expect("passes") {
+                    Ok(vector) => (vector.function, lanes),
+                    Err(refused) => panic!("refused: {}", refused.reason),
+                });
+            let steps = module.declare(&steps(lanes), held);
+            define_steps(&module, steps, body, vector);
+            steps.set_linkage(Linkage::EXTERNAL);
+        }
         module.verify("vectorisation").unwrap_or_else(|error| panic!("{error}: {module}"));
         Self(link(&module, &machine, is_optimised))
     }
 
-    /// The array that the first `count` items leave, or the item that failed.
-    fn run(&self, count: u64) -> Result<Vec<u32>, u64> {
+    /// The array that the first `count` items leave, or what the item that failed told.
+    fn run(&self, lanes: u32, count: u64) -> Result<Vec<u32>, u64> {
         let mut state = 12345_u32;
         let mut random = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             state >> 8
         };
-        let first: Vec<u32> = (0..LENGTH).map(|_| random() % 40).collect();
-        let second: Vec<u32> = (0..LENGTH).map(|_| (random() as f32 / 1e6).to_bits()).collect();
-        let mut out = vec![0xdead_beef; LENGTH];
+        let first: Vec<u32> = (0..ROOM).map(|_| random() % 40).collect();
+        let (out, failed) = self.run_on(lanes, count, &first, || (random() as f32 / 1e6).to_bits());
+        failed.map_or(Ok(out), Err)
+    }
+
+    /// The array that the first `count` items leave, and what an item told that failed.
+    fn run_on(
+        &self,
+        lanes: u32,
+        count: u64,
+        first: &[u32],
+        mut second: impl FnMut() -> u32,
+    ) -> (Vec<u32>, Option<u64>) {
+        let second: Vec<u32> = (0..ROOM).map(|_| second()).collect();
+        let mut out = vec![0xdead_beef; ROOM];
         let captures = Captures {
             first: first.as_ptr(),
             second: second.as_ptr(),
@@ -138,23 +164,24 @@ impl Linked {
         };
         // SAFETY: the loop has this type.
         let steps: libloading::Symbol<'_, unsafe extern "C-unwind" fn(&Captures, u64)> =
-            unsafe { self.0.get(STEPS.as_bytes()) }.expect("a symbol");
+            unsafe { self.0.get(steps(lanes).as_bytes()) }.expect("a symbol");
         // SAFETY: bodies stay within the arrays, which are this thread's.
         let end = catch_unwind(AssertUnwindSafe(|| unsafe { steps(&captures, count) }));
-        end.map_err(|item| *item.downcast::<u64>().expect("ours")).map(|()| out)
+        (out, end.err().map(|item| *item.downcast::<u64>().expect("ours")))
     }
 }
 
 /// Checks that a body does the same in lanes, for all short ranges.
 fn check(body: &str) {
-    let plain = Linked::new(body, None, false);
-    for lanes in [2, 4, 8, 16] {
-        for is_optimised in [false, true] {
-            let vector = Linked::new(body, Some(lanes), is_optimised);
-            // Items above reach twice as far as their number.
-            for count in 0..=u64::from(2 * lanes + 1).min(LENGTH as u64 / 2) {
+    let plain = Linked::plain(body);
+    let most = u64::from(2 * LANES[LANES.len() - 1] + 1);
+    let expected: Vec<_> = (0..=most).map(|count| plain.run(1, count)).collect();
+    for is_optimised in [false, true] {
+        let vectors = Linked::new(body, &LANES, is_optimised);
+        for lanes in LANES {
+            for (count, expected) in (0..=u64::from(2 * lanes + 1)).zip(&expected) {
                 let what = format!("{count} items, {lanes} lanes, optimised: {is_optimised}");
-                assert_eq!(vector.run(count), plain.run(count), "{what}");
+                assert_eq!(vectors.run(lanes, count), *expected, "{what}");
             }
         }
     }

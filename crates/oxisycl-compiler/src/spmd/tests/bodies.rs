@@ -339,7 +339,7 @@ fn addresses_at_a_distance_and_backwards() {
         "%x2 = shl i64 %x, 1
          %p = getelementptr inbounds i32, ptr %first, i64 %x2
          %u = load i32, ptr %p
-         %back = sub i64 60, %x
+         %back = sub i64 100, %x
          %q = getelementptr inbounds i32, ptr %out, i64 %back
          %low = trunc i64 %x to i8
          %wide = zext i8 %low to i32
@@ -395,7 +395,7 @@ fn a_switch() {
          br label %end
          end:
          %r = phi i32 [ 1, %begin ], [ 2, %zero ], [ %t, %one ]
-         %q = getelementptr inbounds i32, ptr %o, i64 20
+         %q = getelementptr inbounds i32, ptr %o, i64 70
          store i32 %r, ptr %q
          ret void",
     ));
@@ -414,7 +414,7 @@ pub(super) const FAILS: &str = "
     unreachable
     pad:
     %landed = landingpad { ptr, i32 } cleanup
-    %q = getelementptr inbounds i32, ptr %out, i64 63
+    %q = getelementptr inbounds i32, ptr %out, i64 255
     store i32 77, ptr %q
     resume { ptr, i32 } %landed";
 

@@ -34,7 +34,7 @@ fn variables_that_are_filled_and_copied() {
          %r3 = getelementptr inbounds i32, ptr %other, i64 3
          %s = load i32, ptr %r3
          %t = add i32 %r, %s
-         %to = getelementptr inbounds i32, ptr %o, i64 20
+         %to = getelementptr inbounds i32, ptr %o, i64 70
          store i32 %t, ptr %to
          ret void",
     );

@@ -35,8 +35,8 @@ fn variables_are_aligned_in_each_lane() {
          store i32 %low32, ptr %p
          %r = load i32, ptr %mine, align 16
          store i32 %r, ptr %o
-         %o20 = getelementptr inbounds i32, ptr %o, i64 30
-         store i32 %low32, ptr %o20
+         %o70 = getelementptr inbounds i32, ptr %o, i64 70
+         store i32 %low32, ptr %o70
          ret void",
     ));
 }
@@ -73,7 +73,8 @@ fn items_that_do_not_load_have_wild_addresses() {
          %wild = shl i64 %far, 44
          %index = add i64 %wide, %wild
          %p = getelementptr i32, ptr %first, i64 %index
-         %q = getelementptr i32, ptr %out, i64 %index
+         %behind = getelementptr i32, ptr %out, i64 70
+         %q = getelementptr i32, ptr %behind, i64 %index
          %is = icmp ult i32 %u, 20
          br i1 %is, label %then, label %end
          then:
@@ -147,8 +148,8 @@ fn atomic_operations_are_made_for_one_lane_after_the_other() {
         format!(
             "%u = load i32, ptr %a
              {masked}
-             %c = getelementptr inbounds i32, ptr %out, i64 40
-             %d = getelementptr inbounds i32, ptr %out, i64 41
+             %c = getelementptr inbounds i32, ptr %out, i64 200
+             %d = getelementptr inbounds i32, ptr %out, i64 201
              %old = atomicrmw add ptr %c, i32 %u monotonic
              store atomic i32 %u, ptr %d monotonic, align 4
              fence release
