@@ -6,6 +6,7 @@ mod conversions;
 mod copies;
 mod lanes;
 mod loops;
+mod panics;
 mod policies;
 #[cfg(target_os = "linux")]
 mod vectors;
