@@ -20,15 +20,29 @@ pub(super) enum Mask<'c> {
     Some(Value<'c>),
 }
 
-/// The rules that tests leave out, to see that the lack is found. Without any of them, loops still end and addresses stay in bounds.
+/// The rules that tests leave out, to see that the lack is found. Without any of them, loops still end. Without most of them, addresses stay in bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rule {
     /// Lanes that are not active store nothing to consecutive elements.
     StoreMasks,
+    /// Lanes that are not active store nothing to elements that are not consecutive.
+    ScatterMasks,
+    /// Of a store to one address, the value of the last active lane stays.
+    LastLane,
+    /// What has no vector form is made for active lanes alone.
+    OneByOne,
+    /// A check fails for active lanes alone.
+    Checks,
     /// Outside of loops, a branch has the active lanes of either side alone.
     Branches,
     /// Outside of loops, a phi gets the value of the lanes that take an edge.
     Blends,
+    /// In loops, it does, too. This is not left out of phis that count iterations.
+    InnerBlends,
+    /// Behind a loop, a phi gets the value of the lanes that leave at that moment. In loops around it, counters are an exception, too.
+    ExitBlends,
+    /// Phis of structs get the value of the lanes that take an edge.
+    PairBlends,
     /// The lanes of a node are those of all edges into it.
     Joins,
     /// Lanes that have left a divergent loop do not run its next iteration.
@@ -37,14 +51,28 @@ pub(super) enum Rule {
     EmptyBlocks,
     /// The lane that goes on alone is one that failed.
     FailedLanes,
+    /// Lanes that are not active load no consecutive elements, which can end the process.
+    LoadMasks,
+    /// Lanes that are not active load no other elements, which can end the process.
+    GatherMasks,
+    /// Lanes that are not active divide by 1, where another division can end the process.
+    Divisors,
 }
 
 impl Rule {
+    /// Rules whose lack is seen in memory, or by which item fails.
     #[cfg(test)]
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const HARMLESS: [Self; 14] = [
         Self::StoreMasks,
+        Self::ScatterMasks,
+        Self::LastLane,
+        Self::OneByOne,
+        Self::Checks,
         Self::Branches,
         Self::Blends,
+        Self::InnerBlends,
+        Self::ExitBlends,
+        Self::PairBlends,
         Self::Joins,
         Self::LeftLanes,
         Self::EmptyBlocks,

@@ -10,6 +10,9 @@ use super::plan::{Guard, guard, run, wants_copy};
 use super::shape::{Shape, Status};
 use crate::llvm::{Block, Opcode, TypeKind, Value};
 
+/// How the names of values begin that tests count the iterations of loops by.
+const COUNTER: &str = "count";
+
 impl<'c> Emitter<'c, '_> {
     /// Makes the nodes of a region for the lanes of `mask`.
     pub(super) fn region(&mut self, region: Region, mask: Mask<'c>) {
@@ -212,9 +215,9 @@ impl<'c> Emitter<'c, '_> {
                 && self.shape(phi) == Shape::Varying
             {
                 let old = self.builder.load(value.value_type(), slot);
-                let is_swapped = self.graph.innermost(to).is_none() && !self.has(Rule::Blends);
-                let (yes, no) = if is_swapped { (old, value) } else { (value, old) };
-                value = self.blend(mask, yes, no);
+                if self.blends(phi, (from, to)) {
+                    value = self.blend(mask, value, old);
+                }
             }
             self.builder.store(value, slot);
         }
@@ -247,6 +250,18 @@ impl<'c> Emitter<'c, '_> {
         let from = self.graph.block(from);
         let found = phi.incoming().into_iter().find(|(_, block)| *block == from);
         found.expect("a phi has a value for each predecessor").0
+    }
+
+    /// Whether a phi keeps the values of lanes that do not take an edge. So it is, unless a test leaves that out.
+    fn blends(&self, phi: Value<'c>, (from, to): (BlockIdx, BlockIdx)) -> bool {
+        let (left, entered) = (self.graph.innermost(from), self.graph.innermost(to));
+        let rule = match entered {
+            _ if phi.value_type().kind() == TypeKind::Struct => Rule::PairBlends,
+            _ if left != entered => Rule::ExitBlends,
+            None => Rule::Blends,
+            Some(_) => Rule::InnerBlends,
+        };
+        self.has(rule) || entered.is_some() && phi.name().starts_with(COUNTER)
     }
 
     /// Selects by lanes; structs by their members.

@@ -9,7 +9,10 @@ impl<'c> Emitter<'c, '_> {
     pub(super) fn load(&mut self, load: Value<'c>, mask: Mask<'c>) {
         let (address, alignment) = (load.operand(0), load.alignment());
         let of = self.widened(load.value_type());
-        let value = match (self.is_consecutive(address, load.value_type()), mask) {
+        let is_consecutive = self.is_consecutive(address, load.value_type());
+        let rule = if is_consecutive { Rule::LoadMasks } else { Rule::GatherMasks };
+        let mask = if self.has(rule) { mask } else { Mask::All };
+        let value = match (is_consecutive, mask) {
             (true, Mask::All) => {
                 let address = self.raw(address);
                 let value = self.builder.load(of, address);
@@ -36,11 +39,11 @@ impl<'c> Emitter<'c, '_> {
             // As if the lanes ran one after the other: the last one's value stays.
             let value = match mask {
                 _ if self.shape(value) == Shape::Uniform => self.raw(value),
-                Mask::All => self.lane(value, self.int(self.lanes).constant(u64::from(self.lanes) - 1)),
-                Mask::Some(mask) => {
+                Mask::Some(mask) if self.has(Rule::LastLane) => {
                     let last = self.last(mask);
                     self.lane(value, last)
                 }
+                _ => self.lane(value, self.int(self.lanes).constant(u64::from(self.lanes) - 1)),
             };
             let address = self.raw(address);
             return self.builder.store(value, address).set_alignment(alignment);
@@ -48,7 +51,8 @@ impl<'c> Emitter<'c, '_> {
         let is_consecutive = self.is_consecutive(address, value.value_type());
         let values = self.vector(value);
         let of = values.value_type();
-        let mask = if is_consecutive && !self.has(Rule::StoreMasks) { Mask::All } else { mask };
+        let rule = if is_consecutive { Rule::StoreMasks } else { Rule::ScatterMasks };
+        let mask = if self.has(rule) { mask } else { Mask::All };
         match (is_consecutive, mask) {
             (true, Mask::All) => {
                 let address = self.raw(address);

@@ -3,7 +3,7 @@
 //! Such are atomic operations, copies of memory, and calls of functions that only compute. Those are C's mathematics, LLVM's intrinsics for it, and the
 //! program's functions that were not inlined. No lane runs them that the item itself would not run.
 
-use super::emitter::{Emitter, Mask};
+use super::emitter::{Emitter, Mask, Rule};
 use super::shape::Shape;
 use super::widen::elementwise;
 use crate::llvm::{Attribute, Opcode, TypeKind, Value, ValueKind};
@@ -75,7 +75,7 @@ impl<'c> Emitter<'c, '_> {
         let operands: Vec<_> = instruction.operands().into_iter().map(|operand| self.of_all(operand)).collect();
         let result = instruction.value_type();
         let slot = (result.kind() != TypeKind::Void).then(|| self.variable(self.widened(result)));
-        match mask {
+        match if self.has(Rule::OneByOne) { mask } else { Mask::All } {
             Mask::All => {
                 for lane in 0..self.lanes {
                     self.in_lane(instruction, &operands, self.int(32).constant(lane.into()), slot);

@@ -41,7 +41,8 @@ impl<'c> Emitter<'c, '_> {
             // What is loaded from here on is not there on the way around.
             local = self.local.clone();
             let condition = self.vector(condition);
-            let lanes = self.narrowed(mask, if on { condition } else { self.builder.not(condition) });
+            let checked = if self.has(Rule::Checks) { mask } else { Mask::All };
+            let lanes = self.narrowed(checked, if on { condition } else { self.builder.not(condition) });
             self.builder.branch_if(self.any(lanes), failed, passed);
             lanes
         };

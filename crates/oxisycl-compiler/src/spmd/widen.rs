@@ -1,6 +1,6 @@
 //! Instructions: one scalar instruction where all lanes agree, else one on vectors.
 
-use super::emitter::{Emitter, Mask};
+use super::emitter::{Emitter, Mask, Rule};
 use super::shape::Shape;
 use super::singly::is_made_singly;
 use crate::llvm::{Opcode, TypeKind, Value};
@@ -208,6 +208,7 @@ impl<'c> Emitter<'c, '_> {
                 let (left, mut right) = (self.vector(operand(0)), self.vector(operand(1)));
                 if let Mask::Some(mask) = mask
                     && is_division(opcode)
+                    && self.has(Rule::Divisors)
                 {
                     let one = self.splat(operand(1).value_type().constant(1));
                     right = self.builder.select(mask, right, one);

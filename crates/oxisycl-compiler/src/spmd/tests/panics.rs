@@ -1,4 +1,4 @@
-//! One item that fails: what it tells of itself and of the place, the note that it leaves while it unwinds, and the memory of the others.
+//! One item that fails: what it tells of itself and of the place, the note that it leaves, and the memory of the others.
 //!
 //! Bodies whose panics drop something else are refused, so that no other destructor can run twice or not at all.
 
@@ -39,7 +39,7 @@ fn panic(check: u32) -> String {
     )
 }
 
-/// A body that fails at the check whose number is the item's word: in a loop that other items leave earlier, on a side of a branch, or for all to see.
+/// A body that fails at the check whose number is the item's word. One is on a side of a branch, and one in a loop that other items leave earlier.
 fn checked() -> String {
     let code = "%which = load i32, ptr %a
          %id = trunc i64 %x to i32

@@ -1,4 +1,9 @@
 //! The memory of random bodies: what all items read, and what each of them writes.
+//!
+//! There are eight arrays between pages without access. Two begin or end at one: what all items read, and what each of them writes. Of the others, the
+//! *edges*, each is a whole page for one type. Some items have elements of it that begin it or end it, and the elements of others would be beyond.
+
+use super::pages::PAGE;
 
 /// Numbers of items are below that, and each of them has places.
 pub(super) const ITEMS: u64 = 64;
@@ -13,8 +18,9 @@ pub(super) const OF_ALL: u64 = 3;
 pub(super) const REGION: u64 = 32;
 /// The elements of each type that all items read.
 const ELEMENTS: usize = 128;
-/// Bytes that no item has, before and behind the others.
-const GAP: usize = 1024;
+/// Items below that have an element at the end of an edge, in order. Items from the other number on have one at its begin.
+pub(super) const AT_END: u64 = 21;
+pub(super) const AT_BEGIN: u64 = 11;
 
 /// Where the elements of a type begin in what all items read. Integers are the same bytes.
 pub(super) fn input(of: usize) -> usize {
@@ -23,7 +29,7 @@ pub(super) fn input(of: usize) -> usize {
 
 /// Where a part begins in what items write: elements in order, in reverse order, out of order, and those of [`OF_ALL`].
 pub(super) fn part(number: u64) -> usize {
-    GAP + number as usize * KINDS * SECTION
+    number as usize * KINDS * SECTION
 }
 
 /// Where the regions begin.
@@ -31,9 +37,32 @@ pub(super) fn regions() -> usize {
     part(OF_ALL + 1)
 }
 
+/// Where the edge of a type begins, from the first one on. A page without access is between two of them.
+pub(super) fn edge(of: usize) -> usize {
+    of * 2 * PAGE
+}
+
+/// The bytes of what items write without the edges.
+pub(super) const OUTPUT: usize = 4 * KINDS * SECTION + (ITEMS * REGION) as usize;
+
+/// The item that has each byte of an edge.
+pub(super) fn owners_of_edge(of: usize) -> Vec<Option<u64>> {
+    let mut owners = vec![None; PAGE];
+    for item in 0..ITEMS {
+        let mut own = |start: usize| owners[start..start + SIZES[of]].fill(Some(item));
+        if item < AT_END {
+            own(PAGE - (AT_END - item) as usize * SIZES[of]);
+        }
+        if item >= AT_BEGIN {
+            own((item - AT_BEGIN) as usize * SIZES[of]);
+        }
+    }
+    owners
+}
+
 /// The item that has each byte of what items write.
 pub(super) fn owners() -> Vec<Option<u64>> {
-    let mut owners = vec![None; regions() + (ITEMS * REGION) as usize + GAP];
+    let mut owners = vec![None; OUTPUT];
     for (of, size) in SIZES.into_iter().enumerate() {
         for item in 0..ITEMS {
             let mut own = |part_number: u64, index: u64, stride: usize| {
@@ -53,8 +82,8 @@ pub(super) fn owners() -> Vec<Option<u64>> {
     owners
 }
 
-/// What all items read, and what is there before they write. Words, so that each element is aligned.
-pub(super) fn memory(mut random: impl FnMut(u64) -> u64) -> (Vec<u64>, Vec<u64>) {
+/// What all items read.
+pub(super) fn input_words(mut random: impl FnMut(u64) -> u64) -> Vec<u64> {
     let mut input = Vec::new();
     for _ in 0..ELEMENTS {
         input.push(if random(2) == 0 { random(u64::MAX) } else { random(5) * 0x1_0001_0001 });
@@ -72,5 +101,5 @@ pub(super) fn memory(mut random: impl FnMut(u64) -> u64) -> (Vec<u64>, Vec<u64>)
     for _ in 0..ELEMENTS {
         input.push(float(&special).to_bits());
     }
-    (input, vec![0x0123_4567_3f80_1234; owners().len() / 8])
+    input
 }

@@ -1,6 +1,7 @@
 //! The steps of random bodies that access memory, or check an index.
 
 use super::layout::{self, ITEMS, KINDS, SECTION};
+use super::pages::PAGE;
 use super::program::{F32, F64, FLAG, I8, I32, I64, POINTER, Step, TYPES};
 
 /// The ways to places of an item's own.
@@ -128,6 +129,13 @@ impl Step<'_> {
         self.access(of, &address);
     }
 
+    /// Stores a value to a place of the item's own.
+    pub(super) fn store(&mut self, of: usize, value: &str) {
+        let way = self.below(WAYS);
+        let address = self.own(of, way);
+        self.line(format!("store {} {value}, ptr {address}", TYPES[of].0));
+    }
+
     /// An atomic operation whose result is not used. Another one could decide what the item does, as a wait would.
     fn atomic(&mut self, of: usize, address: &str, value: &str) {
         let (name, value) = (TYPES[of].0, self.quiet(of, value));
@@ -174,6 +182,39 @@ impl Step<'_> {
         self.guarded(&condition, |step| {
             let at = layout::part(layout::OF_ALL) + of * SECTION + item as usize * 8;
             let address = step.value(format!("getelementptr inbounds i8, ptr %out, i64 {at}"));
+            step.access(of, &address);
+        });
+    }
+
+    /// An access of an element at an edge, by the items that have one. Those of the other items would be beyond, where nothing can be accessed.
+    pub(super) fn edge(&mut self) {
+        let of = self.below(KINDS as u64) as usize;
+        let (name, size) = (TYPES[of].0, layout::SIZES[of] as u64);
+        // Where the element of item 0 is or would be. No item is of the third kind.
+        let (condition, start) = match self.below(5) {
+            0 | 1 => (format!("icmp ult i64 %x, {}", layout::AT_END), (PAGE as u64 - layout::AT_END * size) as i64),
+            2 | 3 => (format!("icmp uge i64 %x, {}", layout::AT_BEGIN), -((layout::AT_BEGIN * size) as i64)),
+            _ => (format!("icmp uge i64 %x, {ITEMS}"), PAGE as i64),
+        };
+        let is_of_none = start == PAGE as i64;
+        let mut condition = self.value(condition);
+        if self.below(3) == 0 {
+            let flag = self.get(FLAG);
+            condition = self.value(format!("and i1 {flag}, {condition}"));
+        }
+        self.guarded(&condition, |step| {
+            let start = layout::edge(of) as i64 + start;
+            let start = step.value(format!("getelementptr i8, ptr %edges, i64 {start}"));
+            let index = match step.below(2) {
+                0 => {
+                    // No distance from lane to lane is seen in that.
+                    let other = step.value("xor i64 %x, 5");
+                    step.value(format!("xor i64 {other}, 5"))
+                }
+                _ if is_of_none => "%few".to_owned(),
+                _ => "%x".to_owned(),
+            };
+            let address = step.value(format!("getelementptr {name}, ptr {start}, i64 {index}"));
             step.access(of, &address);
         });
     }

@@ -20,7 +20,7 @@ define internal i32 @quotient(i32 %number, i32 %divisor) noinline nounwind willr
     %result = udiv i32 %number, %divisor
     ret i32 %result
 }
-%given = type { ptr, ptr, ptr, i32 }
+%given = type { ptr, ptr, ptr, i32, ptr }
 ";
 
 /// The types of variables: their names in LLVM's assembly, and how the variables' names begin. Those that memory has stand first.
@@ -82,6 +82,7 @@ fn body(seed: u64, is_tame: bool, intrinsics: &mut std::collections::BTreeSet<St
         %e1 = getelementptr inbounds %given, ptr %env, i64 0, i32 1 %out = load ptr, ptr %e1
         %e2 = getelementptr inbounds %given, ptr %env, i64 0, i32 2 %fail = load ptr, ptr %e2
         %e3 = getelementptr inbounds %given, ptr %env, i64 0, i32 3 %n = load i32, ptr %e3
+        %e4 = getelementptr inbounds %given, ptr %env, i64 0, i32 4 %edges = load ptr, ptr %e4
         %id = trunc i64 %x to i32 %m = zext i32 %n to i64
         %few = and i64 %m, 15
         %mine = alloca [4 x i64], align 8\n"
@@ -185,7 +186,7 @@ impl Step<'_> {
     }
 
     fn any(&mut self, is_tame: bool) {
-        match self.below(36) {
+        match self.below(43) {
             0..=5 => computation(self.random, self.text, self.name),
             6..=8 => self.integers(),
             9 => self.integer_calls(),
@@ -197,7 +198,7 @@ impl Step<'_> {
             21..=24 => self.own_place(),
             25 => self.place_of_all(),
             26 => self.private(),
-            27 => self.check(),
+            27 | 38 | 39 => self.check(),
             28 => self.pair(),
             29 => self.division(),
             30 if !is_tame => self.guarded_division(),
@@ -205,6 +206,8 @@ impl Step<'_> {
             32 | 33 if !is_tame => self.pointers(),
             34 => self.mathematics(),
             35 if !is_tame => self.guarded_call(),
+            36 | 37 if !is_tame => self.edge(),
+            40..=42 => self.choice(),
             _ => self.own_place(),
         }
     }
@@ -217,6 +220,29 @@ impl Step<'_> {
         code(self);
         self.line(format!("br label %{label}.join"));
         self.line(format!("{label}.join:"));
+    }
+
+    /// Gives a variable another value in some items, and stores what it has in all of them.
+    fn choice(&mut self) {
+        let of = self.one_of(&[I8, I16, I32, I64, F32, F64, PAIR]);
+        let variable = format!("%{}{}", TYPES[of].1, self.variable());
+        let flag = self.get(FLAG);
+        self.guarded(&flag, |step| {
+            let operands = if of == PAIR { I32 } else { of };
+            let (name, left, right) = (TYPES[operands].0, step.get(operands), step.get(operands));
+            let value = match of {
+                PAIR => step.call(TYPES[of].0, "uadd.with.overflow.i32", &[(name, &left), (name, &right)]),
+                F32 | F64 => step.value(format!("fsub {name} {left}, {right}")),
+                _ => step.value(format!("sub {name} {left}, {right}")),
+            };
+            step.line(format!("store {} {value}, ptr {variable}", TYPES[of].0));
+        });
+        let value = self.value(format!("load {}, ptr {variable}", TYPES[of].0));
+        let (of, value) = match of {
+            PAIR => (I32, self.value(format!("extractvalue {{i32, i1}} {value}, 0"))),
+            _ => (of, self.quiet(of, &value)),
+        };
+        self.store(of, &value);
     }
 
     fn integers(&mut self) {
