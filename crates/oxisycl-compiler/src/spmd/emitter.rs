@@ -350,15 +350,22 @@ impl<'c, 'a> Emitter<'c, 'a> {
 
     /// The number of the first lane of a mask that has one.
     pub(super) fn first(&self, mask: Value<'c>) -> Value<'c> {
-        let count = self.module.intrinsic("llvm.cttz", &[self.int(self.lanes)]);
-        self.builder.call(count, &[self.bits(mask), self.int(1).constant(1)])
+        self.zeros("llvm.cttz", self.bits(mask))
     }
 
     /// The number of the last lane of a mask that has one.
     pub(super) fn last(&self, mask: Value<'c>) -> Value<'c> {
         let of = self.int(self.lanes);
-        let count = self.module.intrinsic("llvm.ctlz", &[of]);
-        let zeros = self.builder.call(count, &[self.bits(mask), self.int(1).constant(1)]);
+        let zeros = self.zeros("llvm.ctlz", self.bits(mask));
         self.builder.subtract(of.constant(u64::from(self.lanes) - 1), zeros)
+    }
+
+    /// Counts the zeros at an end of a mask that has a lane.
+    ///
+    /// LLVM moves the access of such an element in front of the branch that asks for a lane. There it reads from the stack, and believes that a number of
+    /// zeros is in bounds, though without a lane it is poison. Frozen numbers are not believed to be in bounds.
+    pub(super) fn zeros(&self, intrinsic: &str, bits: Value<'c>) -> Value<'c> {
+        let count = self.module.intrinsic(intrinsic, &[self.int(self.lanes)]);
+        self.builder.freeze(self.builder.call(count, &[bits, self.int(1).constant(1)]))
     }
 }

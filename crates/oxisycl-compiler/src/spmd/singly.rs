@@ -91,8 +91,7 @@ impl<'c> Emitter<'c, '_> {
                 let bits = self.builder.load(of, left);
                 self.builder.branch_if(self.builder.is_equal(bits, of.null()), behind, inside);
                 self.builder.move_to(inside);
-                let count = self.module.intrinsic("llvm.cttz", &[of]);
-                let lane = self.builder.call(count, &[bits, self.int(1).constant(1)]);
+                let lane = self.zeros("llvm.cttz", bits);
                 self.in_lane(instruction, &operands, lane, slot);
                 let others = self.builder.subtract(bits, of.constant(1));
                 self.builder.store(self.builder.binary(Opcode::AND, bits, others), left);

@@ -201,3 +201,21 @@ fn a_call_with_what_all_items_have_is_made_once() {
     ));
     assert_eq!(text.matches("@tanf(").count(), 1, "{text}");
 }
+
+/// Once LLVM read an element that no lane has, in front of the branch that asks for one. The address was wild.
+#[test]
+fn the_number_of_the_last_item_is_frozen() {
+    let code = "%u = load i32, ptr %a
+         %is = icmp ugt i32 %u, 38
+         br i1 %is, label %then, label %end
+         then:
+         store i32 %u, ptr %out
+         br label %end
+         end:
+         ret void";
+    check(&body(code));
+    let text = text_in_lanes(&body(code));
+    let lane = text.lines().find(|line| line.contains("@llvm.ctlz.")).expect("the last lane");
+    let lane = lane.split_once(" =").expect("a value").0.trim();
+    assert!(text.contains(&format!("freeze i4 {lane}")), "{text}");
+}
