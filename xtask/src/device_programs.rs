@@ -21,6 +21,9 @@ pub(crate) const PTX: &str = "sm_70";
 /// The target of OpenCL devices.
 const SPIRV: &str = "spirv";
 
+/// The level that optimised programs have native code for by default.
+const NATIVE: &str = "host-v3";
+
 /// The packages whose programs have kernels.
 const PACKAGES: &[&str] = &["oxisycl", "oxisycl-examples", "oxisycl-kernel-suite"];
 /// Programs of theirs that run on devices: four suites, the benchmarks and the examples, with the targets that they have images for. Kernels of
@@ -52,6 +55,17 @@ pub(crate) fn named(workspace: &Workspace, kind: &str, name: &str) -> Result<Pat
 pub(crate) fn math(workspace: &Workspace) -> Result<PathBuf> {
     let program = build(workspace, &MATH)?.remove("test math");
     program.ok_or_else(|| Failure::new("cargo built no test math"))
+}
+
+/// A suite with native code for a level, which only optimised programs have in vectors. Built now, with this policy for floating-point arithmetic.
+pub(crate) fn native(workspace: &Workspace, test: &str, float: &str) -> Result<PathBuf> {
+    let mut command = cargo(workspace);
+    command.args(["sycl", "build", "--release", "--targets", NATIVE, "--float", float]);
+    command.args(["--message-format", "json-render-diagnostics", "-p", "oxisycl-kernel-suite", "--test", test]);
+    let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;
+    let mut built = messages.lines().filter_map(|line| executable(&line.parse().ok()?));
+    let program = built.find(|(name, _)| *name == format!("test {test}")).map(|(_, program)| program);
+    program.ok_or_else(|| Failure::new(format!("cargo built no test {test}")))
 }
 
 fn build(workspace: &Workspace, sets: &[(&[&str], &[&str])]) -> Result<BTreeMap<String, PathBuf>> {

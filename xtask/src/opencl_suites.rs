@@ -243,7 +243,7 @@ fn check(workspace: &Workspace, suite: &Suite, program: &Path) -> Result<String>
     Ok(format!("{} {n_tests} with {n_modules} modules", suite.test))
 }
 
-fn enough(what: &str, found: usize, fewest: usize) -> Result<()> {
+pub(crate) fn enough(what: &str, found: usize, fewest: usize) -> Result<()> {
     if found < fewest { Err(Failure::new(format!("{found} {what}, at least {fewest} expected"))) } else { Ok(()) }
 }
 
@@ -349,7 +349,7 @@ fn count(captured: &Captured) -> Result<usize> {
 }
 
 /// Tests that passed on a kind of device.
-fn count_on(captured: &Captured, device: &str) -> usize {
+pub(crate) fn count_on(captured: &Captured, device: &str) -> usize {
     let test = format!("test {device}");
     captured.stdout.lines().filter(|line| line.starts_with(&test) && line.ends_with(" ... ok")).count()
 }

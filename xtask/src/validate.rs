@@ -16,8 +16,8 @@ use crate::processor_time::children_seconds;
 use crate::text::shortened;
 use crate::workspace::Workspace;
 use crate::{
-    book, conformance, crates, deny, disk, docs, examples, install, lints, loom, msrv, opencl_suites, package, ptx,
-    quirks, requirements, suites, tidy, tools,
+    book, conformance, crates, deny, disk, docs, examples, install, lints, loom, msrv, native_suites, opencl_suites,
+    package, ptx, quirks, requirements, suites, tidy, tools,
 };
 
 /// One step of the validation.
@@ -81,6 +81,7 @@ const STAGES: &[Stage] = &[
     stage("conformance-opencl", opencl_suites::conformance).until(70),
     stage("deny", deny::run).until(76),
     stage("math", opencl_suites::math).until(64),
+    stage("native", native_suites::run).leaving(&["sycl/release"]).until(64),
     stage("features", lints::features).until(66),
     stage("release", suites::release).leaving(&["release"]).until(68),
     stage("package", package::verified).leaving(&["package-stage"]).until(69),
@@ -375,7 +376,10 @@ mod tests {
     #[test]
     fn only_the_last_stages_may_be_left_out_where_they_are_late() {
         let late: Vec<_> = STAGES.iter().filter(|stage| stage.latest.is_some()).map(|stage| stage.name).collect();
-        assert_eq!(late, ["conformance-opencl", "deny", "math", "features", "release", "package", "install", "builds"]);
+        assert_eq!(
+            late,
+            ["conformance-opencl", "deny", "math", "native", "features", "release", "package", "install", "builds"]
+        );
         assert!(STAGES.iter().map(|stage| stage.name).collect::<Vec<_>>().ends_with(&late));
         let builds = STAGES.last().unwrap();
         assert_eq!([50, 58, 59].map(|minute| builds.is_late(Duration::from_secs(60 * minute))), [false, false, true]);

@@ -145,6 +145,9 @@ fn targets(
     for target in settings.targets.iter().filter(|target| is_native(target) && settings.are_targets_named) {
         reporter.warning(&format!("no kernel of crate `{crate_name}` has native code for {target}: {reason}"));
     }
+    if !settings.are_targets_named && reason == native::LTO {
+        reporter.note(&format!("crate `{crate_name}` has no vector code for processors with AVX2: {reason}"));
+    }
     of_devices()
 }
 

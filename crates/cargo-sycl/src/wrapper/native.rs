@@ -20,12 +20,15 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// The crates of OxiSYCL that kernels call, and some of whose functions use statics. Their native code calls these functions.
 const OURS: [&str; 3] = ["oxisycl", "oxisycl_device", "oxisycl_runtime"];
 
+/// The reason that the profile of a program gives, whose author may not know of it.
+pub(super) const LTO: &str = "link-time optimisation takes the names away that it refers to";
+
 /// The reason why native code cannot be linked into the crate. `host` is the triple that rustc compiles for by itself.
 pub(super) fn obstacle(invocation: &Invocation, host: &str) -> Option<String> {
     let lto = invocation.codegen("lto").filter(|value| !["off", "no", "n", "false"].contains(value));
     let plugin_lto = invocation.codegen("linker-plugin-lto").filter(|value| !["no", "n", "off"].contains(value));
     if lto.or(plugin_lto).is_some() {
-        return Some("link-time optimisation takes the names away that it refers to".to_owned());
+        return Some(LTO.to_owned());
     }
     if invocation.codegen("instrument-coverage").is_some_and(|value| !["no", "n", "off"].contains(&value)) {
         return Some("it would not be counted in the coverage".to_owned());
