@@ -24,7 +24,7 @@ use crate::link::library::Library;
 use crate::link::resolve::{self, Scope, Searches};
 use crate::llvm::{Context, Layout, Linkage, Module, TypeKind};
 use crate::options::{FloatPolicy, Lanes, Options};
-use crate::passes::{arena, early_exits, libcalls, native_code, thread_coarsening};
+use crate::passes::{arena, early_exits, float_policy, libcalls, native_code, thread_coarsening};
 use crate::pipeline::{self, Phase};
 use crate::refused::Refused;
 use crate::toolchain::Toolchain;
@@ -171,7 +171,10 @@ impl<'c, 'a> Program<'c, 'a> {
         while self.link_missing(library, Scope::Native)? {
             pipeline::run(Phase::Adapt, &mut self.unit)?;
         }
-        if !self.unit.lanes.is_one() && self.unit.float != FloatPolicy::Strict {
+        let (module, of_build) = (self.module(), self.unit.float);
+        let entry = module.function(&self.kernel.entry);
+        let float = entry.map_or(of_build, |entry| float_policy::policy(module, entry, of_build));
+        if !self.unit.lanes.is_one() && float != FloatPolicy::Strict {
             libcalls::declare_for_lanes(self.module());
             while self.link_missing(library, Scope::Native)? {
                 pipeline::run(Phase::Adapt, &mut self.unit)?;

@@ -59,21 +59,10 @@ fn library<'c>(module: &Module<'c>) -> impl Iterator<Item = Value<'c>> {
     module.functions().into_iter().filter(move |function| !function.is_declaration() && is_of_library(function.name()))
 }
 
-/// The policy of each kernel: the strictest one whose marker it calls, else that of the build. Removes the markers of devices.
+/// The policy of each kernel, as [`policy`] has it. Removes the markers of devices.
 pub(crate) fn policies(module: &Module<'_>, kernels: &[Value<'_>], of_build: FloatPolicy) -> Vec<FloatPolicy> {
-    let policy_of = |function: Value<'_>| {
-        let name =
-            function.name().strip_prefix(PREFIX).map(str::to_owned).or_else(|| origin::builtin(function.name()))?;
-        MARKERS.iter().find(|(marker, _)| *marker == name).map(|(_, policy)| *policy)
-    };
-    let functions = module.functions().into_iter();
-    let markers: Vec<_> = functions.filter_map(|function| Some((function, policy_of(function)?))).collect();
-    let policies = kernels.iter().map(|&kernel| {
-        let reached = reached(kernel);
-        let chosen = markers.iter().filter(|(marker, _)| reached.contains(marker)).map(|(_, policy)| *policy);
-        chosen.min().unwrap_or(of_build)
-    });
-    let policies = policies.collect();
+    let policies = kernels.iter().map(|kernel| policy(module, *kernel, of_build)).collect();
+    let markers = markers(module);
     for (marker, _) in markers.into_iter().filter(|(marker, _)| marker.is_declaration()) {
         for call in marker.users() {
             call.erase();
@@ -81,6 +70,22 @@ pub(crate) fn policies(module: &Module<'_>, kernels: &[Value<'_>], of_build: Flo
         marker.delete_function();
     }
     policies
+}
+
+/// The policy of a kernel: the strictest one whose marker it calls, else that of the build.
+pub(crate) fn policy<'c>(module: &Module<'c>, kernel: Value<'c>, of_build: FloatPolicy) -> FloatPolicy {
+    let reached = reached(kernel);
+    let chosen = markers(module).into_iter().filter(|(marker, _)| reached.contains(marker)).map(|(_, policy)| policy);
+    chosen.min().unwrap_or(of_build)
+}
+
+fn markers<'c>(module: &Module<'c>) -> Vec<(Value<'c>, FloatPolicy)> {
+    let policy_of = |function: Value<'_>| {
+        let name =
+            function.name().strip_prefix(PREFIX).map(str::to_owned).or_else(|| origin::builtin(function.name()))?;
+        MARKERS.iter().find(|(marker, _)| *marker == name).map(|(_, policy)| *policy)
+    };
+    module.functions().into_iter().filter_map(|function| Some((function, policy_of(function)?))).collect()
 }
 
 /// Sets fast-math flags on the floating-point operations that the kernels reach, by their policies. If several kernels reach an operation,
