@@ -60,7 +60,7 @@ pub(super) fn run(workspace: &Workspace, json: Option<&Path>, rest: &[String]) -
     let unchanged = unchanged.map(|times| least(&times));
     let ratio = ours / theirs;
     let extra = unchanged[1] - unchanged[0];
-    let (many, of_level) = many_kernels(workspace, &tool, &folder)?;
+    let ManyKernels { of_devices: many, of_level } = many_kernels(workspace, &tool, &folder)?;
     let level = Verdict::of(of_level, LEVEL, 0.0);
     let verdicts = [Verdict::of(ratio, RATIO, 0.0), Verdict::of(extra, EXTRA, noise)];
     println!(
@@ -137,9 +137,16 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Processor seconds of plain cargo and of `cargo sycl`, the least of some builds, each with whether the bar holds. The first entry is the
-/// crate of many kernels with its dependencies, the second the crate alone. Beside them is what native code of a kernel takes for a level.
-fn many_kernels(workspace: &Workspace, tool: &PathBuf, folder: &Path) -> Result<([([f64; 2], Verdict); 2], f64)> {
+/// What a crate of many kernels takes, in seconds of processors.
+struct ManyKernels {
+    /// By plain cargo and by `cargo sycl`, the least of some builds, each with whether the bar holds. First with the crate's dependencies, then
+    /// alone.
+    of_devices: [([f64; 2], Verdict); 2],
+    /// Native code for a level, of a kernel.
+    of_level: f64,
+}
+
+fn many_kernels(workspace: &Workspace, tool: &PathBuf, folder: &Path) -> Result<ManyKernels> {
     let package = folder.join("kernels");
     let source = package.join("src/main.rs");
     let oxisycl = workspace.root.join("crates/oxisycl");
@@ -176,7 +183,7 @@ fn many_kernels(workspace: &Workspace, tool: &PathBuf, folder: &Path) -> Result<
     let verdict =
         |[theirs, ours]: [f64; 2], noise: f64| Verdict::of(ours / theirs, KERNELS_RATIO, KERNELS_RATIO * (noise - 1.0));
     let of_level = (least(&level) - alone[0]) / kernels::N_KERNELS as f64;
-    Ok(([(clean, verdict(clean, 1.0)), (alone, verdict(alone, noise))], of_level))
+    Ok(ManyKernels { of_devices: [(clean, verdict(clean, 1.0)), (alone, verdict(alone, noise))], of_level })
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

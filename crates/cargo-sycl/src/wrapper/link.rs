@@ -87,7 +87,11 @@ pub(super) fn prepare(
     let progress = progress.map(|place| Progress { place, crate_name: sidecar.crate_name.clone() });
     let refuses_host_captures = !allowed.host_captures;
     let targets = targets(settings, invocation, &toolchain.host, &sidecar.crate_name, reporter);
-    let exporting = if targets.iter().any(is_native) { closure.exporting(runtime, invocation) } else { Vec::new() };
+    let exporting = if targets.iter().any(|target| is_native(target)) {
+        closure.exporting(runtime, invocation)
+    } else {
+        Vec::new()
+    };
     let request = Request {
         progress,
         refuses_host_captures,
@@ -124,7 +128,7 @@ pub(super) fn prepare(
     Ok(Some(Linked { registration: Some(registration), native }))
 }
 
-fn is_native(target: &String) -> bool {
+fn is_native(target: &str) -> bool {
     target.starts_with(NATIVE)
 }
 

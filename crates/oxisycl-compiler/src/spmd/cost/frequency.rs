@@ -22,6 +22,8 @@ const DEPTH: u32 = 4;
 /// The predicates of `LLVMIntPredicate`.
 const EQUAL: i32 = 32;
 const UNEQUAL: i32 = 33;
+const UNSIGNED_GREATER: i32 = 34;
+const UNSIGNED_NOT_GREATER: i32 = 37;
 
 /// The frequencies of blocks, by their positions.
 pub(super) struct Frequencies {
@@ -222,18 +224,26 @@ fn chance(shapes: &Shapes<'_, '_>, condition: Value<'_>, depth: u32) -> Chance {
         _ => None,
     };
     if let Some((first, second)) = both {
-        let [first, second] = [first, second].map(|index| chance(shapes, condition.operand(index), depth - 1));
-        return Chance { yes: part(first.yes, second.yes), is_border: first.is_border && second.is_border };
+        let halves = [first, second].map(|index| condition.operand(index));
+        let [first, second] = halves.map(|half| chance(shapes, half, depth - 1));
+        // What all lanes share divides no vector.
+        let is_border =
+            halves.iter().zip([first, second]).all(|(half, chance)| chance.is_border || shapes.is_uniform(*half));
+        return Chance { yes: part(first.yes, second.yes), is_border };
     }
     if !condition.is(Opcode::INTEGER_COMPARISON) {
         return Chance { yes: ONE / 2, is_border: false };
     }
     let shapes_of = [0, 1].map(|index| shapes.shape(condition.operand(index)));
     let is_border = matches!(shapes_of, [Shape::Affine(_), Shape::Uniform] | [Shape::Uniform, Shape::Affine(_)]);
+    let is_of_rows = shapes_of == [Shape::Uniform; 2];
     let yes = match (condition.predicate(), is_border) {
         (EQUAL, true) => ONE / 16,
         // Those of the middle of a row, as is their more usual form.
         (_, true) => ONE / 16 * 15,
+        // And of the middle of all rows.
+        (UNSIGNED_GREATER..=UNSIGNED_NOT_GREATER, false) if is_of_rows => ONE / 16 * 15,
+        (UNEQUAL, false) if is_of_rows => ONE / 8 * 7,
         (EQUAL, false) => ONE / 4,
         (UNEQUAL, false) => ONE / 4 * 3,
         _ => ONE / 2,
