@@ -57,11 +57,11 @@ pub(crate) fn math(workspace: &Workspace) -> Result<PathBuf> {
     program.ok_or_else(|| Failure::new("cargo built no test math"))
 }
 
-/// A suite with native code for a level, which only optimised programs have in vectors. Built now, with this policy for floating-point arithmetic.
-pub(crate) fn native(workspace: &Workspace, test: &str, float: &str) -> Result<PathBuf> {
+/// A suite with native code for a level, which only optimised programs have in vectors. Built now.
+pub(crate) fn native(workspace: &Workspace, test: &str) -> Result<PathBuf> {
     let mut command = cargo(workspace);
-    command.args(["sycl", "build", "--release", "--targets", NATIVE, "--float", float]);
-    command.args(["--message-format", "json-render-diagnostics", "-p", "oxisycl-kernel-suite", "--test", test]);
+    command.args(["sycl", "build", "--release", "--targets", NATIVE, "--message-format", "json-render-diagnostics"]);
+    command.args(["-p", "oxisycl-kernel-suite", "--test", test]);
     let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;
     let mut built = messages.lines().filter_map(|line| executable(&line.parse().ok()?));
     let program = built.find(|(name, _)| *name == format!("test {test}")).map(|(_, program)| program);
