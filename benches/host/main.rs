@@ -6,6 +6,8 @@
 //! of processor time of all threads together. `cargo xtask` gives both sides one thread, unless `OXISYCL_HOST_THREADS` and
 //! `RAYON_NUM_THREADS` say otherwise. Beside them is the time that passed. `protocol.rs` says how everything is measured.
 //!
+//! Native entries are those of the best level, or of the one that `OXISYCL_HOST_CODE` names.
+//!
 //! Inputs and sizes come from a seed that is printed. Both sides must have the same results, bit for bit where no sum of products may be rounded once.
 
 #[path = "../arguments.rs"]
