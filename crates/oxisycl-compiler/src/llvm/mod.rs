@@ -20,6 +20,7 @@ mod module;
 mod opcode;
 pub(crate) mod pass_lists;
 mod place;
+pub(crate) mod predicate;
 pub(crate) mod sys;
 mod types;
 mod value;

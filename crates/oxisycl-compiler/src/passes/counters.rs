@@ -5,11 +5,9 @@
 //!
 //! Invariant: each comparison has the same result as before. The counter itself stays as it is, since addresses in global memory need it.
 
+use crate::llvm::predicate::{EQUAL, UNEQUAL};
 use crate::llvm::{Block, Builder, Module, Opcode, Type, TypeKind, Value};
 
-/// LLVM's numbers for equality and inequality of integers.
-const EQUAL: i32 = 32;
-const UNEQUAL: i32 = 33;
 /// More sums than an unrolled loop has for its counter.
 const MOST_SUMS: usize = 128;
 

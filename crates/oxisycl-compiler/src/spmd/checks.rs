@@ -4,13 +4,8 @@
 
 use super::cfg::Graph;
 use super::shape::{Shape, Shapes};
+use crate::llvm::predicate::{UNSIGNED_GREATER, UNSIGNED_LESS, UNSIGNED_NOT_GREATER, UNSIGNED_NOT_LESS};
 use crate::llvm::{Opcode, TypeKind, Value};
-
-/// The predicates of `LLVMIntPredicate` that bounds checks have.
-const UNSIGNED_GREATER: i32 = 34;
-const UNSIGNED_NOT_LESS: i32 = 35;
-const UNSIGNED_LESS: i32 = 36;
-const UNSIGNED_NOT_GREATER: i32 = 37;
 
 /// Parts of a condition that are followed.
 const DEPTH: usize = 4;

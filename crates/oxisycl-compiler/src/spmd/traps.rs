@@ -10,11 +10,8 @@ use super::checks::{self, Check};
 use super::emitter::{Emitter, Mask, Rule};
 use super::shape::Shape;
 use super::widen::is_note;
+use crate::llvm::predicate::{UNSIGNED_LESS, UNSIGNED_NOT_GREATER};
 use crate::llvm::{Block, Opcode, Value};
-
-/// Predicates of `LLVMIntPredicate`.
-const UNSIGNED_LESS: i32 = 36;
-const UNSIGNED_NOT_GREATER: i32 = 37;
 
 impl<'c> Emitter<'c, '_> {
     /// Makes a branch of which one edge goes to code that never returns: where the condition is `on`.

@@ -8,10 +8,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::llvm::predicate::SIGNED_LESS;
 use crate::llvm::{Builder, Module, Opcode, Type, TypeKind, Value};
 
-/// LLVM's number for less, of signed integers.
-const SIGNED_LESS: i32 = 40;
 /// The bits of a lane where no comparison says more.
 const USUAL_BITS: u32 = 32;
 

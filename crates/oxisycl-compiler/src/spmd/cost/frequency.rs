@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::llvm::predicate::{EQUAL, UNEQUAL, UNSIGNED_GREATER, UNSIGNED_NOT_GREATER};
 use crate::llvm::{Opcode, TypeKind, Value};
 use crate::spmd::cfg::{BlockIdx, Edge, Graph, LoopIdx, Node, Region};
 use crate::spmd::plan::{Guard, guard, has_all_lanes, wants_copy};
@@ -18,12 +19,6 @@ const MOST: u64 = ONE << 20;
 const UNKNOWN_TRIPS: u64 = 16;
 /// Conditions inside of conditions that are followed.
 const DEPTH: u32 = 4;
-
-/// The predicates of `LLVMIntPredicate`.
-const EQUAL: i32 = 32;
-const UNEQUAL: i32 = 33;
-const UNSIGNED_GREATER: i32 = 34;
-const UNSIGNED_NOT_GREATER: i32 = 37;
 
 /// The frequencies of blocks, by their positions.
 pub(super) struct Frequencies {
