@@ -24,6 +24,8 @@ pub(crate) enum Signature {
     LoadOfAny,
     /// `fn(usize, impl Fn(usize))`.
     Loop,
+    /// `fn(usize, usize, usize, impl Fn(usize, usize, usize))`.
+    Nest,
     /// `fn() -> !`.
     Never,
 }
@@ -120,6 +122,9 @@ pub(crate) const LOCAL_MEMORY: &str = "oxisycl_local_memory";
 /// The function that returns the launch's address, until that is known.
 pub(crate) const LAUNCH: &str = "oxisycl.launch";
 
+/// The function that returns memory of a group in native code, whose elements work-items read only while none is written.
+pub(crate) const ITEM_ARRAY: &str = "oxisycl.item_array";
+
 /// The names of atomic operations on 128 bits, which not every target has.
 pub(crate) const WIDE_LOAD: &str = "atomic_load_u128";
 pub(crate) const WIDE_STORE: &str = "atomic_store_u128";
@@ -178,6 +183,11 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all("formatting_was_cut_off", QUESTION, Effects::Memory, OwnBody).with_nvptx(Later).with_spirv(Body),
     all("each_item", Signature::Loop, Effects::Memory, OwnBody),
     all("in_turn", ACTION, Effects::Marker, OwnBody),
+    all("has_item_loops", QUESTION, Effects::None, OwnBody),
+    all("each_position", Signature::Nest, Effects::Memory, OwnBody),
+    all("end_item_loop", ACTION, Effects::Marker, OwnBody),
+    all("item_array", Signature::Plain(&[Scalar::U64], Some(Scalar::Address)), Effects::Marker, OwnBody),
+    all("only_on_stacks", ACTION, Effects::Marker, OwnBody),
     all("not_on_the_host", Signature::Never, Effects::Ends, OwnBody),
     all("is_paired", QUESTION, Effects::None, OwnBody).with_nvptx(Later),
     all("next_item", ACTION, Effects::Marker, Later),

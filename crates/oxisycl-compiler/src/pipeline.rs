@@ -404,6 +404,7 @@ fn vectorise_item_loops(unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
         item_loops::vectorise_all(&unit.module, unit.target.machine(), lanes, (kernel.form, unit.float), function)?
     };
     unit.item_loops.extend(done.outcomes);
+    unit.unproved = done.waits;
     if let Some(module) = done.module {
         unit.function = unit.function.and_then(|function| module.function(function.name()));
         unit.module = module;

@@ -325,8 +325,9 @@ impl<'c, 'a> Program<'c, 'a> {
 
     /// Decides whether optimised native code can be linked into the program.
     fn decide_native(&self) -> Decision {
-        let Self { unit: Unit { module, calls, .. }, kernel, searches, .. } = self;
-        match exports::refusal(module, &kernel.entry, calls, &searches.unknown) {
+        let Self { unit: Unit { module, calls, unproved, .. }, kernel, searches, .. } = self;
+        let waits = unproved.as_deref().map(|reason| kernel.with_place(reason));
+        match waits.or_else(|| exports::refusal(module, &kernel.entry, calls, &searches.unknown)) {
             Some(reason) => Decision::IsRefused(kernel.unsupported(reason)),
             None => {
                 let findings = legality::Findings { may_panic: true, may_print: true, ..legality::Findings::default() };

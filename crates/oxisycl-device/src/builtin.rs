@@ -62,6 +62,40 @@ pub fn each_item(count: usize, body: impl Fn(usize)) {
 #[inline(always)]
 pub fn in_turn() {}
 
+/// Whether barriers part the kernel into loops over the work-items of a group, so that none of them waits. False, unless a compiler does that.
+#[inline(always)]
+pub fn has_item_loops() -> bool {
+    false
+}
+
+/// Calls `body` with each position of a group: its number in its row, its row, and its plane, the last one first. A compiler may part the loop at
+/// [`end_item_loop`], whose calls all work-items come to.
+#[inline(always)]
+pub fn each_position(planes: usize, rows: usize, row: usize, body: impl Fn(usize, usize, usize)) {
+    for z in 0..planes {
+        for y in 0..rows {
+            for x in 0..row {
+                body(z, y, x);
+            }
+        }
+    }
+}
+
+/// Stands for a barrier in kernels that have item loops. Does nothing.
+#[inline(always)]
+pub fn end_item_loop() {}
+
+/// Memory of a kernel that has item loops: so many bytes for each work-item of the group and for one more. Each call in the code has memory of its own,
+/// whose alignment is 64 bytes. Null elsewhere.
+#[inline(always)]
+pub fn item_array(_bytes: u64) -> *mut u8 {
+    core::ptr::null_mut()
+}
+
+/// Says that work-items wait in a way that no item loops replace. Does nothing.
+#[inline(always)]
+pub fn only_on_stacks() {}
+
 /// Stands for the end of the program in bodies that native code never reaches.
 #[cold]
 fn not_on_the_host() -> ! {

@@ -75,6 +75,10 @@ fn stubs() -> Vec<(String, Signature)> {
                 if name.starts_with('$') {
                     continue;
                 }
+                if rest.contains("impl Fn(usize, usize, usize)") {
+                    found.push((name.to_owned(), Signature::Nest));
+                    continue;
+                }
                 if rest.contains("impl Fn(usize)") {
                     found.push((name.to_owned(), Signature::Loop));
                     continue;
@@ -155,6 +159,7 @@ fn page() -> String {
             }
             Signature::LoadOfAny => "(address) -> T".to_owned(),
             Signature::Loop => "(u64, F)".to_owned(),
+            Signature::Nest => "(u64, u64, u64, F)".to_owned(),
             Signature::Never => "() -> !".to_owned(),
         };
         let effects = match builtin.effects {

@@ -101,6 +101,12 @@ pub(crate) fn drop_statics(module: &Module<'_>) {
     own.for_each(|global| global.set_linkage(Linkage::INTERNAL));
 }
 
+/// Deletes statics that nothing uses.
+pub(crate) fn drop_unused_statics(module: &Module<'_>) {
+    let is_unused = |global: &Value<'_>| global.initializer().is_some() && !is_copied(*global) && !global.is_used();
+    module.globals().into_iter().filter(is_unused).for_each(Value::delete_global);
+}
+
 /// Whether a global is a constant without a name in the program, such as a literal.
 fn is_copied(global: Value<'_>) -> bool {
     global.is_constant_global() && global.is_unnamed() && !global.is_thread_local()

@@ -12,7 +12,7 @@ use crate::origin;
 const MARK: &str = "oxisycl.in_turn";
 
 /// The function attribute `memory(inaccessiblemem: readwrite)`, as LLVM writes it in a number.
-const OTHER_MEMORY: u64 = 0b11 << 2;
+pub(super) const OTHER_MEMORY: u64 = 0b11 << 2;
 
 /// Makes LLVM keep the marks, wherever they are inlined.
 pub(super) fn keep(module: &Module<'_>) {

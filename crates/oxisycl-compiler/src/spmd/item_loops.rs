@@ -5,6 +5,7 @@
 
 use oxisycl_image::{Form, HostLevel, SourceLocation};
 
+use super::barriers::{self, Nest};
 use super::examine::Refused;
 use super::llvms::{Own, own_vectors};
 use super::outcome::Outcome;
@@ -55,12 +56,14 @@ pub(crate) struct Vectorisation<'c> {
     pub(crate) outcomes: Vec<Outcome>,
     /// Whether the loop moves more than it computes, in vectors of LLVM's.
     pub(crate) is_stream: bool,
+    /// The reason why work-items wait for each other on stacks, if they do. Native code has none.
+    pub(crate) waits: Option<String>,
 }
 
 impl Vectorisation<'_> {
     /// Without a change.
     pub(crate) fn none(outcomes: Vec<Outcome>) -> Self {
-        Self { module: None, outcomes, is_stream: false }
+        Self { module: None, outcomes, is_stream: false, waits: None }
     }
 }
 
@@ -72,10 +75,27 @@ pub(crate) fn vectorise_all<'c>(
     (form, float): (Form, FloatPolicy),
     kernel: Option<&str>,
 ) -> Result<Vectorisation<'c>, CompileError> {
+    if matches!(form, Form::Group(_)) {
+        let copy = module.clone();
+        if let Some(nest) = barriers::begin(&copy)? {
+            return vectorise_copy(copy, machine, (level, lanes), (form, float), kernel, Some(&nest));
+        }
+    }
+    vectorise_copy(module.clone(), machine, (level, lanes), (form, float), kernel, None)
+}
+
+/// Vectorises the item loops of a module, which are those of a kernel's regions if it has a nest.
+fn vectorise_copy<'c>(
+    copy: Module<'c>,
+    machine: &Machine,
+    (level, lanes): (HostLevel, Lanes),
+    (form, float): (Form, FloatPolicy),
+    kernel: Option<&str>,
+    nest: Option<&Nest>,
+) -> Result<Vectorisation<'c>, CompileError> {
     let is_of_groups = !matches!(form, Form::Range(_));
     let n_loops_of_rows =
         if let Form::Group(dimensions) = form { usize::from(dimensions).saturating_sub(1) } else { 0 };
-    let copy = module.clone();
     if float != FloatPolicy::Strict {
         libcalls::replace_for_lanes(&copy);
         let kernel = kernel.and_then(|name| copy.function(name));
@@ -87,12 +107,12 @@ pub(crate) fn vectorise_all<'c>(
         !function.is_declaration() && origin::builtin(function.name()).as_deref() == Some("each_item")
     });
     for instance in instances {
-        match take_apart(&copy, instance, loops.len())? {
+        match take_apart(&copy, instance, &steps_of(loops.len()), 1)? {
             Ok(parts) => loops.push(parts),
             Err(reason) => outcomes.push(Outcome::Scalar(reason.to_owned())),
         }
     }
-    if loops.is_empty() {
+    if loops.is_empty() && nest.is_none() {
         if outcomes.is_empty() {
             outcomes.push(Outcome::Scalar("its loop over work-items was not found".to_owned()));
         }
@@ -108,6 +128,18 @@ pub(crate) fn vectorise_all<'c>(
     }
     strip_host_abi::inline_cold(&copy);
     copy.run(SIMPLIFY_AGAIN, Some(machine), &TUNING)?;
+    if let Some(nest) = nest {
+        match barriers::part(&copy, machine, nest, loops.len())? {
+            Ok(regions) => {
+                regions.iter().try_for_each(|parts| Ok::<_, CompileError>(rows::keep_apart(parts.steps(&copy)?, 2)))?;
+                loops.extend(regions);
+            }
+            Err(refused) => {
+                let waits = Some(place_and_reason(refused, None));
+                return Ok(Vectorisation { waits, ..Vectorisation::none(Vec::new()) });
+            }
+        }
+    }
     contraction::fuse(&copy);
     let take_turns: Vec<bool> =
         loops.iter().map(|parts| Ok(in_turn::is_marked(parts.body(&copy)?))).collect::<Result<_, CompileError>>()?;
@@ -152,7 +184,14 @@ pub(crate) fn vectorise_all<'c>(
         return Ok(Vectorisation::none(outcomes));
     }
     copy.run(DROP_UNUSED, Some(machine), &TUNING)?;
-    Ok(Vectorisation { module: is_vector.then_some(copy), outcomes, is_stream })
+    // Regions are better than stacks without lanes, too.
+    let module = (is_vector || nest.is_some()).then_some(copy);
+    Ok(Vectorisation { module, outcomes, is_stream, waits: None })
+}
+
+/// The name of the function of a loop.
+pub(super) fn steps_of(number: usize) -> String {
+    format!("oxisycl.steps.{number}")
 }
 
 /// The most items of a row, if all calls of its loop have constants.
@@ -194,15 +233,19 @@ fn is_users(place: &Place<'_>) -> bool {
     place.line > 0 && origin::is_users_file(&place.file, &place.folder)
 }
 
-/// Makes an instance of `each_item` call a function for its loop, which has no body yet. The error says why it stays as it is.
-fn take_apart<'c>(
+/// Makes an instance of `each_item` call a function for its loop, which has no body yet. The error says why it stays as it is. An instance of
+/// `each_position` has three counts, and three loops.
+pub(super) fn take_apart<'c>(
     module: &Module<'c>,
     instance: Value<'c>,
-    number: usize,
+    steps: &str,
+    n_counts: u32,
 ) -> Result<Result<ItemLoop, &'static str>, CompileError> {
     let context = module.context();
     let (pointer, count) = (Type::pointer(context, 0), Type::int(context, 64));
-    let of_body = Type::function(Type::void(context), &[pointer, count]);
+    let mut of_captures_and_counts = vec![pointer];
+    of_captures_and_counts.extend((0..n_counts).map(|_| count));
+    let of_body = Type::function(Type::void(context), &of_captures_and_counts);
     let is_of_body = |call: &Value<'c>| call.callee().is_some() && call.called_type() == of_body;
     let calls: Vec<_> = instance.instructions().into_iter().filter(is_of_body).collect();
     let [call] = calls[..] else { return Ok(Err("its closure is not called in one place")) };
@@ -212,8 +255,10 @@ fn take_apart<'c>(
     if call.is(Opcode::INVOKE) && !drops_nothing(call.block().successors()[1]) {
         return Ok(Err("its closure owns what has to be dropped"));
     }
-    let has_count = instance.parameter_count() > 0 && instance.parameter(0).value_type() == count;
-    if !has_count || instance.held_type().result().kind() != TypeKind::Void {
+    let counts: Vec<_> =
+        (0..instance.parameter_count()).map(|index| instance.parameter(index)).take(n_counts as usize).collect();
+    let has_counts = counts.iter().filter(|value| value.value_type() == count).count() == n_counts as usize;
+    if !has_counts || instance.held_type().result().kind() != TypeKind::Void {
         return Ok(Err("its loop has another form than ours"));
     }
     let captures = call.operand(0);
@@ -226,15 +271,14 @@ fn take_apart<'c>(
     if !is_made_first {
         return Ok(Err("its closure is not there before the loop"));
     }
-    let steps =
-        module.declare(&format!("oxisycl.steps.{number}"), Type::function(Type::void(context), &[pointer, count]));
+    let steps = module.declare(steps, of_body);
     native_code::compile_like(context, steps, body);
     let always = Attribute::plain(context, "alwaysinline", 0);
     instance.add_attribute(Attribute::FUNCTION, always);
-    let (count, name) = (instance.parameter(0), body.name().to_owned());
+    let name = body.name().to_owned();
     let end = entry.end();
     let builder = Builder::before(context, end);
-    let new = builder.call(steps, &[captures, count]);
+    let new = builder.call(steps, &[vec![captures], counts].concat());
     new.place_as(call);
     builder.ret_void();
     // That of a call that may unwind, for blocks that are not reached any more.
@@ -329,7 +373,7 @@ pub(super) fn define_steps<'c>(
 }
 
 /// Adds a loop over numbers, and goes on behind it.
-fn add_loop<'c>(
+pub(super) fn add_loop<'c>(
     context: &'c llvm::Context,
     steps: Value<'c>,
     builder: &Builder<'c>,
@@ -346,11 +390,11 @@ fn add_loop<'c>(
     builder.branch_if(builder.is_equal(item, end), behind, inside);
     builder.move_to(inside);
     run(item);
-    let next = builder.add(item, number.constant(step.into()));
-    item.add_incoming(&[(next, inside)]);
+    let (next, latch) = (builder.add(item, number.constant(step.into())), builder.block());
+    item.add_incoming(&[(next, latch)]);
     builder.branch(head);
     if !hints.is_empty() {
-        inside.end().set_loop_hints(hints);
+        latch.end().set_loop_hints(hints);
     }
     builder.move_to(behind);
 }

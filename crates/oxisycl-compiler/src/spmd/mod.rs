@@ -5,6 +5,7 @@
 //!
 //! Parts, in the order of their use:
 //! - `item_loops` finds the loops over items, takes their bodies apart, and makes steps of as many items as there are lanes.
+//! - `barriers` parts kernels at the barriers of their groups, into item loops between them.
 //! - `arms` has what both sides of a branch compute computed once.
 //! - `cfg` has the body's regions and nodes, and `shape` what differs between lanes.
 //! - `in_turn`, `examine` and `scalar_only` refuse what cannot be in lanes, or must not be.
@@ -54,6 +55,7 @@
 //!   them, and [`in_turn`] has [`item_loops`] leave their loops scalar.
 
 mod arms;
+mod barriers;
 mod cfg;
 mod checks;
 mod conversions;

@@ -7,7 +7,7 @@
 //! A place is *proved* if it lies on no such way. Then all work-items come to it equally often, or they end without a return: in a panic, or in a
 //! loop without end.
 //!
-//! Local memory has the same value for all work-items that read one element. The library's accesses ensure that: no other work-item writes
+//! Local memory, and that of algorithms in native code, has the same value for all work-items that read one element. The library's accesses ensure that: no other work-item writes
 //! an element that is read, up to the next barrier.
 //!
 //! The library marks what needs proof by two builtins, `prove_convergence` and `prove_uniform`. Without them nothing is examined.
@@ -17,7 +17,7 @@ mod flow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::builtin_table::{LAUNCH, LOCAL_MEMORY};
+use crate::builtin_table::{ITEM_ARRAY, LAUNCH, LOCAL_MEMORY};
 use crate::codegen::intrinsics::SAME_FOR_A_GROUP;
 use crate::llvm::{Attribute, Module, Opcode, Place, Value, ValueKind};
 use crate::origin;
@@ -120,6 +120,29 @@ fn unproved<'c>(marks: &[Value<'c>], kernel: Value<'c>) -> Option<String> {
     None
 }
 
+/// What is the same for all work-items of a group, in a function that is the code of one of them.
+pub(crate) struct OfItems<'c>(Analysis<'c>);
+
+impl<'c> OfItems<'c> {
+    /// Analyses a function whose first parameter points to memory that is the same for all work-items and that nothing writes. Its other
+    /// parameters are the position.
+    pub(crate) fn of(function: Value<'c>) -> Self {
+        let positions = (1..function.parameter_count()).map(|index| (function.parameter(index), State::Divergent));
+        Self(Analysis::with(function, positions.collect()))
+    }
+
+    /// Whether all work-items come to an instruction, equally often, and have the same result there.
+    pub(crate) fn is_same(&self, instruction: Value<'c>) -> bool {
+        self.parting(instruction).is_none() && self.0.state(instruction) == State::Uniform
+    }
+
+    /// The end of a block behind which not all work-items come to an instruction, if there is one.
+    pub(crate) fn parting(&self, instruction: Value<'c>) -> Option<Value<'c>> {
+        let flow = &self.0.flow;
+        self.0.ways[flow.number(instruction.block())].map(|branch| flow.blocks[branch].end())
+    }
+}
+
 /// The text ` at FILE:LINE:COLUMN`, for the user's code that the instruction comes from.
 pub(crate) fn at(instruction: Value<'_>) -> String {
     let is_users = |place: &Place<'_>| place.line > 0 && origin::is_users_file(&place.file, &place.folder);
@@ -154,11 +177,16 @@ struct Analysis<'c> {
 
 impl<'c> Analysis<'c> {
     fn of(kernel: Value<'c>) -> Self {
+        Self::with(kernel, FxHashMap::default())
+    }
+
+    /// Analyses a function, of whose values some states are known.
+    fn with(kernel: Value<'c>, states: FxHashMap<Value<'c>, State>) -> Self {
         let flow = Flow::of(kernel);
         let n_blocks = flow.blocks.len();
         let mut analysis = Self {
             flow,
-            states: FxHashMap::default(),
+            states,
             contents: FxHashMap::default(),
             ways: vec![None; n_blocks],
             joins: vec![false; n_blocks],
@@ -269,6 +297,9 @@ impl<'c> Analysis<'c> {
             ValueKind::GlobalVariable if base.is_constant_global() => State::Uniform,
             // Work-items that diverged may load before and behind a barrier.
             ValueKind::GlobalVariable if base.name() == LOCAL_MEMORY && self.ways[block].is_none() => State::Uniform,
+            _ if self.ways[block].is_none() && called_function(base).is_some_and(|of| of.name() == ITEM_ARRAY) => {
+                State::Uniform
+            }
             _ if base.callee().is_some_and(|callee| callee.name() == LAUNCH) => State::Uniform,
             _ => State::Divergent,
         };
@@ -326,7 +357,7 @@ impl<'c> Analysis<'c> {
 }
 
 /// Builtins that return the same value to all work-items of a group.
-const UNIFORM_BUILTINS: [&str; 2] = [LAUNCH, "oxisycl.meet_group"];
+const UNIFORM_BUILTINS: [&str; 3] = [LAUNCH, ITEM_ARRAY, "oxisycl.meet_group"];
 
 /// The base objects of an address, each followed back as far as possible. An offset from null is no null pointer, but any number.
 pub(crate) fn bases<'c>(address: Value<'c>) -> Vec<Value<'c>> {

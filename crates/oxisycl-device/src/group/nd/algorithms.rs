@@ -55,6 +55,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
             // SAFETY: this is the first one.
             unsafe { lead.run(for_all) };
         }
+        self.end_lead();
         // SAFETY: within the memory. Each work-item has written its own value, and the first one the result: otherwise no other one is here.
         unsafe { (memory.first.add(self.linear).read(), memory.first.add(items).read()) }
     }
@@ -71,7 +72,18 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     pub(super) unsafe fn exchange<T: 'static>(&mut self, value: T, place: &'static Location<'static>) -> Exchanged<T> {
         const { assert!(align_of::<T>() <= GroupSize::ALIGNMENT, "local memory is aligned to 64 bytes") };
         // Groups are smaller than what can be counted in such sizes: their private values were.
-        let bytes = size_of::<T>().saturating_mul(self.group.items().saturating_add(1));
+        let items = self.group.items();
+        if builtin::has_item_loops() {
+            // Twice: the first one may come to the next algorithm before others have read what is left for them here.
+            let both = builtin::item_array(2 * size_of::<T>() as u64).cast::<T>();
+            let first = both.wrapping_add(if self.turn { items + 1 } else { 0 });
+            // SAFETY: within that memory, at the caller's own place.
+            unsafe { first.add(self.linear).write(value) };
+            self.turn = !self.turn;
+            self.end_item_loop();
+            return Exchanged { first, turn: if self.linear == 0 { HostTurn::First } else { HostTurn::Later } };
+        }
+        let bytes = size_of::<T>().saturating_mul(items.saturating_add(1));
         // SAFETY: by the contract of `new`. Memory that was asked for is the same until it is asked for with another size.
         unsafe {
             let exchange = (*self.group.chunk()).waiting.exchange;
@@ -82,6 +94,14 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
             // The first one may come to the next algorithm before others have read what is left for them here.
             self.turn = !self.turn;
             Exchanged { first, turn }
+        }
+    }
+
+    /// Waits until the first work-item has done what it does for all, where others do not wait for that anyway.
+    #[inline(always)]
+    pub(super) fn end_lead(&self) {
+        if builtin::has_item_loops() {
+            self.end_item_loop();
         }
     }
 }
@@ -98,6 +118,11 @@ impl Lead<'_> {
     /// # Safety
     /// Native code. The caller has [`HostTurn::First`] from its last exchange.
     pub(super) unsafe fn run(&self, for_all: impl FnOnce()) {
+        if builtin::has_item_loops() {
+            // It has the thread for itself, and reads what others have left.
+            builtin::in_turn();
+            return for_all();
+        }
         let mut for_all = Some(for_all);
         let mut once = || {
             if let Some(for_all) = for_all.take() {

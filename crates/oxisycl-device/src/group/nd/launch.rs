@@ -9,7 +9,7 @@ use crate::argument::{Bound, DeviceForm, values};
 use crate::group::launch::{GroupKind, GroupLaunch, device_group, each_group};
 use crate::group::scope::{Group, for_positions, linear, local_position, size_of_group};
 use crate::group::shape::Shape;
-use crate::kernel::{host_position, leave_id};
+use crate::kernel::{OnUnwind as OnUnwindAlone, host_position, last_axes, leave_id};
 use crate::{NdRange, Range, builtin};
 
 /// A kernel over an nd-range as a named type, launched with `launch_nd_range`.
@@ -135,7 +135,7 @@ unsafe fn nd_entry_with<'cg, K, S: Shape<D>, A: NdArguments, P: DeviceForm, B, c
 unsafe fn with_values<'cg, K, S: Shape<D>, A: NdArguments, P: DeviceForm, const D: usize>(
     kernel: K,
     passed: P,
-) -> impl for<'wi> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>)
+) -> impl for<'wi> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>) + Copy
 where
     K: for<'wi> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>, P::Value<'wi>) + Copy,
 {
@@ -151,7 +151,7 @@ where
 unsafe fn run_items<'cg, S: Shape<D>, A: NdArguments, const D: usize>(
     shape: S,
     arguments: A,
-    kernel: impl for<'wi> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>),
+    kernel: impl for<'wi> Fn(NdItem<'wi, 'cg, D, S>, A::Accessors<'wi>) + Copy,
     launch: &LaunchRange,
     chunk: &HostChunk,
 ) {
@@ -171,6 +171,12 @@ unsafe fn run_items<'cg, S: Shape<D>, A: NdArguments, const D: usize>(
     unsafe {
         arguments.with_places(items, chunk.group_memory, |places| {
             each_group(shape, launch, chunk, |group| {
+                if builtin::has_item_loops() {
+                    run_loops(group, chunk, move |item| {
+                        kernel(item, A::accessors(arguments.bind_places(places, items)))
+                    });
+                    return;
+                }
                 run_group(&group, chunk, |item| kernel(item, A::accessors(arguments.bind_places(places, items))));
             });
         });
@@ -217,6 +223,37 @@ unsafe fn run_group<'wi, 'cg: 'wi, S: Shape<D>, const D: usize>(
         // SAFETY: the group exists.
         unsafe { (chunk.waiting.finish)(waiting) };
     }
+}
+
+/// Runs the work-items of one group in native code whose compiler parts the loop over them at barriers.
+///
+/// What the body captures is the same for all work-items, and nothing writes it. So it captures all by value: what a reference leads to
+/// could change.
+///
+/// # Safety
+/// Called once for each group of a launch.
+#[inline(always)]
+unsafe fn run_loops<'wi, 'cg: 'wi, S: Shape<D>, const D: usize>(
+    group: Group<'wi, 'cg, D, S>,
+    chunk: &HostChunk,
+    kernel: impl Fn(NdItem<'wi, 'cg, D, S>),
+) {
+    let [planes, rows, row] = Range(group.extent()).embed();
+    builtin::each_position(planes, rows, row, move |z, y, x| {
+        if z >= planes || y >= rows || x >= row {
+            // SAFETY: the loop has such positions alone. What `assert_unchecked` says does not reach device code, see `local_position`.
+            unsafe { core::hint::unreachable_unchecked() };
+        }
+        let local = last_axes([z, y, x]);
+        let guard = OnUnwindAlone { id: group.phase_item(local, 0).global().id().0, chunk };
+        if cfg!(panic = "abort") {
+            builtin::in_turn();
+            leave_id(chunk, guard.id);
+        }
+        // SAFETY: each position once.
+        kernel(unsafe { NdItem::new(group.again(), local, (z * rows + y) * row + x, core::ptr::null()) });
+        core::mem::forget(guard);
+    });
 }
 
 /// Ends the others when the work-item that waited first unwinds.

@@ -74,7 +74,9 @@ impl<'wi, T: DeviceCopyable> LocalAccessor<'wi, T> {
     #[inline(always)]
     #[track_caller]
     fn at(self, index: usize) -> *mut T {
-        assert!(index < self.len, "index {index} of local memory of {} elements", self.len);
+        if index >= self.len {
+            out_of_local_memory(index, self.len);
+        }
         self.first.wrapping_add(index)
     }
 
@@ -130,6 +132,14 @@ impl<'wi, T: DeviceCopyable> LocalAccessor<'wi, T> {
     {
         AtomicElements::new(self.first, self.len)
     }
+}
+
+/// Takes numbers: a work-item whose variables a message refers to would keep them in memory before each check.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn out_of_local_memory(index: usize, len: usize) -> ! {
+    panic!("index {index} of local memory of {len} elements")
 }
 
 impl<T> fmt::Debug for LocalAccessor<'_, T> {

@@ -22,7 +22,8 @@
 //!
 //! # On the host
 //!
-//! A work-item that waits lets the others run on stacks of their own. A kernel without barriers and algorithms is an ordinary loop.
+//! A work-item that waits lets the others run on stacks of their own. A kernel without barriers and algorithms is an ordinary loop. In the vector code of
+//! `cargo sycl`, barriers that the compiler can prove part a kernel into several such loops, and nothing waits.
 
 mod algorithms;
 mod copies;
@@ -48,6 +49,7 @@ pub use sub_group::SubGroup;
 
 use super::scope::Group;
 use super::shape::Shape;
+use crate::kernel::leave_id;
 use crate::{Item, builtin};
 
 /// One work-item of a kernel over an nd-range.
@@ -57,7 +59,7 @@ pub struct NdItem<'wi, 'cg: 'wi, const D: usize, S = Range<D>> {
     group: Group<'wi, 'cg, D, S>,
     local: [usize; D],
     linear: usize,
-    /// In native code: the group, for waiting.
+    /// In native code: the group, for waiting. Null where item loops stand for that.
     host: *const HostGroup<'wi>,
     /// Which of two memories the next exchange uses, in native code.
     turn: bool,
@@ -66,7 +68,7 @@ pub struct NdItem<'wi, 'cg: 'wi, const D: usize, S = Range<D>> {
 impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     /// # Safety
     /// Made by the entry of a kernel over an nd-range, once for each work-item, with a lifetime that ends with the kernel's call. The position is that of the
-    /// work-item in `group`, and in native code `host` is the group, as long as the item exists.
+    /// work-item in `group`, and in native code `host` is the group, as long as the item exists, unless there are item loops.
     #[inline(always)]
     unsafe fn new(group: Group<'wi, 'cg, D, S>, local: [usize; D], linear: usize, host: *const HostGroup<'wi>) -> Self {
         Self { group, local, linear, host, turn: false }
@@ -221,8 +223,22 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
             unsafe { builtin::group_barrier() };
             return;
         }
+        if builtin::has_item_loops() {
+            self.end_item_loop();
+            return;
+        }
         // SAFETY: native code: by the contract of `new` the group and its chunk exist, and the entry ends the group.
         unsafe { self.wait_on_host(HostPlace { location: place, values: TypeId::of::<()>() }) };
+    }
+
+    /// Waits in native code that has item loops.
+    #[inline(always)]
+    fn end_item_loop(&self) {
+        builtin::end_item_loop();
+        if cfg!(panic = "abort") {
+            // SAFETY: native code, whose chunk exists by the contract of `Group::new`.
+            leave_id(unsafe { &*self.group.chunk() }, self.global_id().0);
+        }
     }
 
     /// Waits in native code.
@@ -230,6 +246,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     /// # Safety
     /// Native code.
     unsafe fn wait_on_host(&self, place: HostPlace) -> HostTurn {
+        builtin::only_on_stacks();
         builtin::in_turn();
         // SAFETY: by the contract of `new`.
         unsafe {

@@ -260,6 +260,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>, const W: usize, const PROVED: b
             // SAFETY: this is the first one.
             unsafe { self.item.lead().run(for_all) };
         }
+        self.item.end_lead();
         // SAFETY: within the memory, where each work-item has left one.
         let piece = unsafe { memory.first.add(own).read() };
         Scanned { own: piece.value, before: piece.before, total: piece.total }
