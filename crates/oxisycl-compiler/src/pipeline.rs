@@ -125,7 +125,12 @@ pub(crate) const PASSES: &[Pass] = &[
         // As rustc leaves them out of optimised code. They hide what is never reached.
         strip_host_abi::drop_library_checks(&unit.module);
         libcalls::replace_exact(&unit.module);
-        unit.run_llvm(DROP_UNREACHABLE)
+        unit.run_llvm(DROP_UNREACHABLE)?;
+        // Of other kernels of the crate. They would keep functions, which have to be compiled with each kernel.
+        while native_code::drop_unused_statics(&unit.module) {
+            unit.run_llvm(DROP_UNUSED)?;
+        }
+        Ok(())
     })
     .on(&[Host]),
     Pass::fallible("builtins", Adapt, |unit| builtins::replace(&unit.module, unit.target.builtins())),

@@ -101,10 +101,12 @@ pub(crate) fn drop_statics(module: &Module<'_>) {
     own.for_each(|global| global.set_linkage(Linkage::INTERNAL));
 }
 
-/// Deletes statics that nothing uses.
-pub(crate) fn drop_unused_statics(module: &Module<'_>) {
+/// Deletes statics that nothing uses, and says whether there were any. What they refer to may be unused then.
+pub(crate) fn drop_unused_statics(module: &Module<'_>) -> bool {
     let is_unused = |global: &Value<'_>| global.initializer().is_some() && !is_copied(*global) && !global.is_used();
-    module.globals().into_iter().filter(is_unused).for_each(Value::delete_global);
+    let unused: Vec<_> = module.globals().into_iter().filter(is_unused).collect();
+    unused.iter().for_each(|global| global.delete_global());
+    !unused.is_empty()
 }
 
 /// Whether a global is a constant without a name in the program, such as a literal.

@@ -37,6 +37,7 @@ use super::item_loops::{self, ItemLoop};
 use crate::analyses::uniformity::OfItems;
 use crate::builtin_table::ITEM_ARRAY;
 use crate::error::CompileError;
+use crate::llvm::pass_lists::DROP_UNUSED;
 use crate::llvm::{Attribute, Linkage, Machine, Module, Opcode, PassTuning, Type, Value};
 use crate::origin;
 use crate::passes::native_code;
@@ -91,8 +92,9 @@ pub(super) fn begin(module: &Module<'_>) -> Result<Option<Nest>, CompileError> {
     }
     module.run(DROP_UNREACHABLE, None, &PassTuning::NATIVE)?;
     // Tables of what waits, which would keep the kernel's code in use.
-    native_code::drop_unused_statics(module);
-    module.run("globaldce", None, &PassTuning::NATIVE)?;
+    while native_code::drop_unused_statics(module) {
+        module.run(DROP_UNUSED, None, &PassTuning::NATIVE)?;
+    }
     let nests = named("each_position").into_iter().filter(|function| !function.is_declaration());
     let [nest] = nests.collect::<Vec<_>>()[..] else { return Ok(None) };
     let taken = item_loops::take_apart(module, nest, "oxisycl.group", 3)?;
