@@ -13,6 +13,8 @@ mod groups;
 mod halves;
 mod images;
 mod interrupted;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod item_loops;
 mod layouts;
 mod library;
 mod lines;
