@@ -11,6 +11,9 @@ use crate::llvm::{self, Block, Builder, Context, Module, Opcode, Places, Type, V
 use crate::passes::native_code;
 use crate::spmd::item_loops::{ItemLoop, steps_of};
 
+/// Metadata by which accesses of one call of a function do not overlap.
+const ALIASES: [&str; 2] = ["noalias", "alias.scope"];
+
 /// What a group's function leaves for its regions: numbers and addresses of eight bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'c> {
@@ -262,6 +265,8 @@ impl<'c> Region<'c, '_> {
                 continue;
             }
             let copy = instruction.copy();
+            // What is said of one work-item's pointers does not hold beside another one's, which the group's function has, too.
+            ALIASES.iter().for_each(|kind| copy.unmark(kind));
             if instruction.is(Opcode::ALLOCA) { &self.before } else { &builder }.insert(copy);
             self.places.set(copy, instruction);
             self.copies.insert(instruction, copy);
