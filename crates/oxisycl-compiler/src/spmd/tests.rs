@@ -6,6 +6,7 @@ mod conversions;
 mod copies;
 mod lanes;
 mod loops;
+mod neon;
 mod panics;
 mod policies;
 #[cfg(target_os = "linux")]
@@ -64,11 +65,15 @@ fn machine() -> Machine {
 /// A module with the body, and the machine that it is for.
 fn module<'c>(context: &'c Context, body: &str) -> (Module<'c>, Machine) {
     let machine = machine();
+    (module_for(&machine, context, body), machine)
+}
+
+fn module_for<'c>(machine: &Machine, context: &'c Context, body: &str) -> Module<'c> {
     let module = Module::from_text(context, &format!("{}\n{body}", bodies::DECLARATIONS), "body");
     let module = module.expect("a test is well-formed");
     module.set_target(machine.triple(), &machine.data_layout());
     module.verify("parsing").expect("a test is valid");
-    (module, machine)
+    module
 }
 
 #[cfg(target_arch = "x86_64")]
