@@ -16,6 +16,7 @@ use crate::kernel::{Captures, Described, Elsewhere, Found, Kernel, Launch};
 use crate::link::library::{Library, read};
 use crate::link::standard_library::StandardLibrary;
 use crate::llvm::{Context, Module};
+use crate::options::Options;
 use crate::symbols::path;
 use crate::toolchain::Toolchain;
 
@@ -86,7 +87,8 @@ pub(crate) fn gather(
     }
     if !found.is_empty() {
         let standard = StandardLibrary::open(toolchain.standard_library()?)?;
-        library.set_standard_library(standard, &request.options.exporting)?;
+        let Options { exporting, loses_names, .. } = &request.options;
+        library.set_standard_library(standard, (!loses_names).then_some(exporting.as_slice()))?;
     }
     Ok(found)
 }

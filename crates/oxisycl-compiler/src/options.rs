@@ -75,4 +75,9 @@ pub struct Options {
     pub exporting: Vec<PathBuf>,
     /// How many work-items native code of hosts runs at once.
     pub lanes: Lanes,
+    /// Whether the final link takes the names of Rust's functions away, as link-time optimisation does. Native code then has copies of all
+    /// that it calls. A few functions of Rust have others with names of C's in their place, which stay.
+    pub loses_names: bool,
+    /// Whether native code of hosts says which source line its instructions are of, for backtraces and debuggers.
+    pub has_lines: bool,
 }

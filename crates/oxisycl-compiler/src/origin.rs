@@ -14,6 +14,7 @@ mod files;
 mod formatting;
 mod host;
 mod items;
+mod kept;
 mod panics;
 
 pub(crate) use closures::{closure_code, is_closure_type, type_path};
@@ -27,6 +28,7 @@ pub(crate) use items::{
     by_integers, checks_a_precondition, describes_kernel, gives_caller, is_allocation, is_glue, is_midpoint_of_singles,
     is_of_runtime_library, is_specialized, is_within, loads_atomically, may_hold_addresses, of_libm, single_precision,
 };
+pub(crate) use kept::{is_of_runtime, kept};
 pub(crate) use panics::{PanicMessage, SLICE_ERROR, cuts_a_string, ending, last_name, message_of};
 
 use crate::symbols::{closing, is_of_name, path, plain_path, without_numbers};

@@ -170,6 +170,12 @@ impl<'c, 'a> Program<'c, 'a> {
         pipeline::run(Phase::Adapt, &mut self.unit)?;
         while self.link_missing(library, Scope::Native)? {
             pipeline::run(Phase::Adapt, &mut self.unit)?;
+            // Else much of the standard library would be copied before its size is looked at.
+            if self.options.loses_names && early_refusal::is_excessive(self.module()) {
+                let reason = "it calls too much that native code would have to copy, since link-time optimisation takes the names away";
+                self.early_refusal = Some(self.kernel.with_place(reason));
+                return Ok(true);
+            }
         }
         let (module, of_build) = (self.module(), self.unit.float);
         let entry = module.function(&self.kernel.entry);
@@ -205,9 +211,16 @@ impl<'c, 'a> Program<'c, 'a> {
         // Code of devices is the same for any number.
         let lanes = if self.unit.target.runs_in_process() { self.unit.lanes } else { Lanes::default() };
         let (caches, unknown) = (&self.unit.caches, &self.searches.unknown);
-        let description = format!("{} {float} {lanes} {:?} {caches:?} {unknown:?}", self.image_target, self.kernel);
+        let how = [self.has_native_lines(), self.unit.target.runs_in_process() && self.options.loses_names];
+        let description =
+            format!("{} {float} {lanes} {how:?} {:?} {caches:?} {unknown:?}", self.image_target, self.kernel);
         let length = (description.len() as u64).to_le_bytes();
         [&length, description.as_bytes(), &*self.module().to_bitcode()].concat()
+    }
+
+    /// Whether debug information is part of the code, and not only what the compiler knows places by.
+    fn has_native_lines(&self) -> bool {
+        self.options.has_lines && self.unit.target.runs_in_process()
     }
 
     /// Whether code was linked after the first optimisation of the program.
@@ -349,7 +362,10 @@ impl<'c, 'a> Program<'c, 'a> {
         let arguments = self.kernel.parameters;
         let Unit { module, target, instruments, .. } = &self.unit;
         let lines = if target.names_lines() { Some(module.with_line_directives()?) } else { None };
-        if lines.is_none() {
+        if target.runs_in_process() && self.options.loses_names {
+            native_code::call_kept(module);
+        }
+        if lines.is_none() && !self.has_native_lines() {
             module.strip_debug_info();
         }
         let start = Instant::now();

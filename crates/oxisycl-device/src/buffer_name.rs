@@ -25,14 +25,28 @@ pub(crate) struct InBuffer(pub(crate) usize);
 
 impl fmt::Display for InBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = BUFFER_NAMES.load(Ordering::Acquire);
-        if !names.is_null() {
-            // SAFETY: only `set_buffer_names` stores here, a pointer to such a function.
-            let names = unsafe { core::mem::transmute::<*mut (), BufferNames>(names) };
-            if names(self.0, f)? {
-                return Ok(());
-            }
+        match write_name(self.0, f)? {
+            true => Ok(()),
+            false => write!(f, "{BUFFER_AT}{:x}", self.0),
         }
-        write!(f, "{BUFFER_AT}{:x}", self.0)
     }
+}
+
+/// A [`BufferNames`]. The compiler finds it by its path, and it is public so that its symbol is.
+#[doc(hidden)]
+#[inline(never)]
+pub fn write_name(first: usize, f: &mut fmt::Formatter<'_>) -> Result<bool, fmt::Error> {
+    let names = BUFFER_NAMES.load(Ordering::Acquire);
+    if names.is_null() {
+        return Ok(false);
+    }
+    // SAFETY: only `set_buffer_names` stores here, a pointer to such a function.
+    let names = unsafe { core::mem::transmute::<*mut (), BufferNames>(names) };
+    names(first, f)
+}
+
+/// The same function by a name that link-time optimisation keeps. Called by native code of kernels alone.
+#[unsafe(no_mangle)]
+fn __oxisycl_kept_write_name(first: usize, f: &mut fmt::Formatter<'_>) -> Result<bool, fmt::Error> {
+    write_name(first, f)
 }

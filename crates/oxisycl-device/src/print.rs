@@ -62,6 +62,18 @@ pub fn print_line(arguments: fmt::Arguments<'_>) {
     print_natively(arguments, true);
 }
 
+/// [`print`] by a name that link-time optimisation keeps. Called by native code of kernels alone.
+#[unsafe(no_mangle)]
+fn __oxisycl_kept_print(arguments: fmt::Arguments<'_>) {
+    print_natively(arguments, false);
+}
+
+/// [`print_line`], likewise.
+#[unsafe(no_mangle)]
+fn __oxisycl_kept_print_line(arguments: fmt::Arguments<'_>) {
+    print_natively(arguments, true);
+}
+
 fn print_natively(arguments: fmt::Arguments<'_>, is_line: bool) {
     let output = NATIVE_OUTPUT.load(Ordering::Acquire);
     if !output.is_null() {

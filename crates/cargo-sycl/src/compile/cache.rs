@@ -51,6 +51,7 @@ pub(crate) fn key(request: &Request, target: &str) -> Result<String> {
     // Images of devices are the same beside native code and without it.
     let is_native = target.starts_with(NATIVE);
     part(if is_native { request.lanes.as_bytes() } else { b"1" });
+    part(&[request.has_lines, request.loses_names].map(|is_so| u8::from(is_native && is_so)));
     let exporting = if is_native { &*request.exporting } else { &[] };
     for file in request.modules.iter().chain(exporting) {
         part(&hash_file(file)?);
@@ -173,6 +174,8 @@ pub(super) mod tests {
             targets: vec!["sm_70".to_owned()],
             float: "contract".to_owned(),
             lanes: "1".to_owned(),
+            loses_names: false,
+            has_lines: false,
             dump: None,
             time_passes: false,
             folder: "/t".into(),
@@ -324,6 +327,10 @@ pub(super) mod tests {
             ..request(a.clone())
         };
         assert_ne!(key(native("8")).unwrap(), key(native("1")).unwrap());
+        let with_lines = |request: Request| Request { has_lines: true, ..request };
+        assert_ne!(key(with_lines(native("1"))).unwrap(), key(native("1")).unwrap());
+        assert_eq!(key(with_lines(request(a.clone()))).unwrap(), of_a);
+        assert_ne!(key(Request { loses_names: true, ..native("1") }).unwrap(), key(native("1")).unwrap());
         assert_ne!(key(Request { borrowed: vec!["libm".to_owned()], ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { refuses_host_captures: true, ..request(a.clone()) }).unwrap(), of_a);
         assert_ne!(key(Request { key: "l".to_owned(), ..request(a) }).unwrap(), of_a);

@@ -62,6 +62,10 @@ pub(crate) struct Request {
     pub(crate) float: String,
     /// How many work-items native code of hosts runs at once: a number, or `auto`.
     pub(crate) lanes: String,
+    /// Whether the final link takes names of Rust's away.
+    pub(crate) loses_names: bool,
+    /// Whether native code of hosts has source lines.
+    pub(crate) has_lines: bool,
     /// Where the compiler writes what it does.
     pub(crate) dump: Option<PathBuf>,
     /// Whether the times of the compiler's passes are wanted.
@@ -266,6 +270,8 @@ impl Request {
                 refuses_host_captures: self.refuses_host_captures,
                 exporting: self.exporting.clone(),
                 lanes: parse_lanes(&self.lanes)?,
+                loses_names: self.loses_names,
+                has_lines: self.has_lines,
             },
         };
         // A fault ends what would be kept.

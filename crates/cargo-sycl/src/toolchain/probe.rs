@@ -48,6 +48,8 @@ pub(super) fn run(toolchain: &Toolchain) -> Result<()> {
         targets: vec!["sm_70".to_owned()],
         float: "contract".to_owned(),
         lanes: "1".to_owned(),
+        loses_names: false,
+        has_lines: false,
         dump: None,
         time_passes: false,
         folder: folder.0.clone(),

@@ -169,6 +169,13 @@ pub(super) fn is_optimised(host: &Invocation) -> bool {
     host.has("-O") || host.codegen("opt-level").is_some_and(|level| level != "0")
 }
 
+/// Whether the host pass makes code that says which source lines it is of, and the link keeps that.
+pub(super) fn has_lines(host: &Invocation) -> bool {
+    let is_off = |value: &str| ["0", "none"].contains(&value);
+    let is_made = host.codegen("debuginfo").map_or(host.has("-g"), |value| !is_off(value));
+    is_made && host.codegen("strip").is_none_or(|value| value == "none")
+}
+
 /// A flag of code generation that the host pass has explicitly.
 fn flag<'a>(host: &'a Invocation, name: &str) -> Option<&'a str> {
     // `-C debug-assertions` alone turns it on.
@@ -248,6 +255,25 @@ mod tests {
             ("-D warnings -l static=z", "-D warnings -l static=z --crate-type bin"),
         ] {
             assert_eq!(kept(host), device, "{host}");
+        }
+    }
+
+    #[test]
+    fn native_code_has_lines_where_the_hosts_code_keeps_them() {
+        for (host, expected) in [
+            ("", false),
+            ("-O", false),
+            ("-g", true),
+            ("-C debuginfo=1", true),
+            ("-C debuginfo=line-tables-only", true),
+            ("-g -C debuginfo=0", false),
+            ("-C debuginfo=none", false),
+            ("-C debuginfo=2 -C strip=none", true),
+            ("-C debuginfo=2 -C strip=debuginfo", false),
+            ("-C debuginfo=2 -C strip=symbols", false),
+        ] {
+            let arguments: Vec<OsString> = host.split_whitespace().map(OsString::from).collect();
+            assert_eq!(has_lines(&Invocation::parse(&arguments).unwrap()), expected, "{host}");
         }
     }
 

@@ -87,16 +87,15 @@ pub(super) fn prepare(
     let progress = progress.map(|place| Progress { place, crate_name: sidecar.crate_name.clone() });
     let refuses_host_captures = !allowed.host_captures;
     let targets = targets(settings, invocation, &toolchain.host, &sidecar.crate_name, reporter);
-    let exporting = if targets.iter().any(|target| is_native(target)) {
-        closure.exporting(runtime, invocation)
-    } else {
-        Vec::new()
-    };
+    let has_native = targets.iter().any(|target| is_native(target));
+    let loses_names = has_native && native::loses_names(invocation, runtime);
+    let exporting = if has_native && !loses_names { closure.exporting(runtime, invocation) } else { Vec::new() };
     let request = Request {
         progress,
         refuses_host_captures,
         targets: targets.clone(),
         exporting,
+        loses_names,
         ..closure.request(settings, &toolchain, (place, invocation))
     };
     let outcomes = match compile::run(&request) {
@@ -267,6 +266,8 @@ impl Closure {
             targets: settings.targets.clone(),
             float: settings.float.clone(),
             lanes: settings.lanes.clone().unwrap_or_else(default),
+            loses_names: false,
+            has_lines: device_arguments::has_lines(invocation),
             dump: settings.dump.clone(),
             time_passes: settings.time_passes,
             folder: place.folder().to_owned(),

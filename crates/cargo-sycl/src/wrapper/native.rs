@@ -10,7 +10,7 @@ use oxisycl_compiler::native_symbol;
 use oxisycl_image::{DeviceImage, ImageTarget, KernelEntry, UnsupportedKernel, user_name};
 
 use super::invocation::Invocation;
-use super::sidecar::Place;
+use super::sidecar::{Place, Runtime};
 use crate::failure::{Failure, Result};
 use crate::files::write_atomically;
 
@@ -20,14 +20,19 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// The crates of OxiSYCL that kernels call, and some of whose functions use statics. Their native code calls these functions.
 const OURS: [&str; 3] = ["oxisycl", "oxisycl_device", "oxisycl_runtime"];
 
-/// The reason that the profile of a program gives, whose author may not know of it.
-pub(super) const LTO: &str = "link-time optimisation takes the names away that it refers to";
+/// A reason that the user may not know of.
+pub(super) const LTO: &str = "link-time optimisation by the linker may take the names away that it refers to";
+
+/// Whether rustc takes the names of Rust's functions away before it links, as it does where it optimises a program as a whole. Those of dynamic
+/// libraries stay, and the standard library is one beside a runtime that is.
+pub(super) fn loses_names(invocation: &Invocation, runtime: &Runtime) -> bool {
+    let is_whole = invocation.codegen("lto").is_some_and(|value| !["off", "no", "n", "false"].contains(&value));
+    is_whole && !matches!(runtime, Runtime::Shared(_))
+}
 
 /// The reason why native code cannot be linked into the crate. `host` is the triple that rustc compiles for by itself.
 pub(super) fn obstacle(invocation: &Invocation, host: &str) -> Option<String> {
-    let lto = invocation.codegen("lto").filter(|value| !["off", "no", "n", "false"].contains(value));
-    let plugin_lto = invocation.codegen("linker-plugin-lto").filter(|value| !["no", "n", "off"].contains(value));
-    if lto.or(plugin_lto).is_some() {
+    if invocation.codegen("linker-plugin-lto").is_some_and(|value| !["no", "n", "off"].contains(&value)) {
         return Some(LTO.to_owned());
     }
     if invocation.codegen("instrument-coverage").is_some_and(|value| !["no", "n", "off"].contains(&value)) {
@@ -195,8 +200,8 @@ mod tests {
         for (line, expected) in [
             ("", None),
             ("-C opt-level=3 -C lto=off --target x86_64-unknown-linux-gnu", None),
-            ("-C lto", Some("link-time optimisation")),
-            ("-C lto=thin", Some("link-time optimisation")),
+            ("-C lto", None),
+            ("-C lto=thin", None),
             ("-Clinker-plugin-lto", Some("link-time optimisation")),
             ("-C instrument-coverage", Some("coverage")),
             ("-Zsanitizer=thread", Some("sanitizer")),
@@ -210,6 +215,20 @@ mod tests {
                 (Some(part), Some(reason)) if reason.contains(part) => {}
                 _ => panic!("{line}: expected {expected:?}, found {found:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn names_are_lost_where_rustc_optimises_a_program_as_a_whole() {
+        let lost = |line: &str, runtime: Runtime| {
+            let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            loses_names(&Invocation::parse(&arguments).unwrap(), &runtime)
+        };
+        for (line, expected) in
+            [("", false), ("-C lto=off", false), ("-C lto=no", false), ("-C lto", true), ("-Clto=thin", true)]
+        {
+            assert_eq!(lost(line, Runtime::Own), expected, "{line}");
+            assert!(!lost(line, Runtime::Shared("/t/liboxisycl_dylib.so".into())), "{line}");
         }
     }
 

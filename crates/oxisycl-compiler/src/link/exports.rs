@@ -1,6 +1,7 @@
 //! The symbols that native code of a kernel may refer to, because the final link of the program finds them.
 //!
-//! They are those of the standard library and of the library with OxiSYCL's device crate. Other crates' symbols may be gone by then.
+//! They are those of the standard library and of the library with OxiSYCL's device crate. Other crates' symbols may be gone by then. Where
+//! link-time optimisation takes all names of Rust away, they are those of the functions that [`kept`] has another name for.
 
 use std::path::{Path, PathBuf};
 
@@ -11,29 +12,40 @@ use rustc_hash::FxHashSet;
 
 use crate::error::CompileError;
 use crate::link::standard_library::{broken, open};
+use crate::origin::kept;
 
 /// Symbols that the final link finds. They are read when the first one is asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Exports {
     libraries: Vec<PathBuf>,
     symbols: Option<FxHashSet<Vec<u8>>>,
+    /// Whether functions with other names are all that the final link finds.
+    pub(super) are_others_lost: bool,
 }
 
 impl Exports {
     /// The symbols of archives and dynamic libraries.
     pub(crate) fn of(libraries: Vec<PathBuf>) -> Self {
-        Self { libraries, symbols: None }
+        Self { libraries, ..Self::default() }
+    }
+
+    /// What stays where the names of Rust's functions are lost.
+    pub(crate) fn kept() -> Self {
+        Self { are_others_lost: true, ..Self::default() }
     }
 
     /// These symbols.
     #[cfg(test)]
     pub(crate) fn of_symbols(symbols: &[&str]) -> Self {
         let symbols = symbols.iter().map(|symbol| symbol.as_bytes().to_vec()).collect();
-        Self { libraries: Vec::new(), symbols: Some(symbols) }
+        Self { symbols: Some(symbols), ..Self::default() }
     }
 
     /// Whether the final link finds a symbol.
     pub(crate) fn has(&mut self, symbol: &str) -> Result<bool, CompileError> {
+        if self.are_others_lost {
+            return Ok(kept(symbol).is_some());
+        }
         let symbols = match &mut self.symbols {
             Some(symbols) => symbols,
             none => {
@@ -79,6 +91,14 @@ mod tests {
         assert_eq!(both("rust_eh_personality"), [true, true]);
         assert_eq!(both("__udivti3"), [false, true], "each program has its own copy");
         assert_eq!(both("a symbol of no crate"), [false, false]);
+    }
+
+    #[test]
+    fn where_names_are_lost_functions_with_another_name_stay() {
+        let mut exports = Exports::kept();
+        let mut has = |symbol: &str| exports.has(symbol).expect("nothing is read");
+        assert!(has("_RNvNtCsgEmfK2I1SDS_4core9panicking9panic_fmt"));
+        assert!(!has("_RNvNtCsgEmfK2I1SDS_4core9panicking18panic_bounds_check"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::link::exports::Exports;
 use crate::link::standard_library::{Member, StandardLibrary};
 use crate::llvm::pass_lists::DROP_TYPES;
 use crate::llvm::{Context, Linkage, Module, PassTuning};
+use crate::origin::is_of_runtime;
 use crate::passes::cpu_features;
 
 /// Returns the bitcode of a crate that defines a symbol, if such a crate is not among the modules yet.
@@ -55,13 +56,23 @@ impl<'p> Library<'p> {
         Self { exports: Exports::of_symbols(symbols), ..Self::default() }
     }
 
-    /// Sets the standard library. `exporting` are the other libraries whose symbols native code may refer to.
+    /// A library without modules, for a program whose final link loses names.
+    #[cfg(test)]
+    pub(crate) fn losing_names() -> Self {
+        Self { exports: Exports::kept(), ..Self::default() }
+    }
+
+    /// Sets the standard library. `exporting` are the other libraries whose symbols native code may refer to; `None` if the final link loses the
+    /// names of all of them.
     pub(crate) fn set_standard_library(
         &mut self,
         standard: StandardLibrary,
-        exporting: &[PathBuf],
+        exporting: Option<&[PathBuf]>,
     ) -> Result<(), CompileError> {
-        self.exports = Exports::of([&*standard.exporting()?, exporting].concat());
+        self.exports = match exporting {
+            Some(exporting) => Exports::of([&*standard.exporting()?, exporting].concat()),
+            None => Exports::kept(),
+        };
         self.standard = standard;
         Ok(())
     }
@@ -112,6 +123,11 @@ impl<'p> Library<'p> {
         }
         let found = self.members.get(&member).and_then(Option::as_ref);
         Ok(found.filter(|(_, symbols)| symbols.contains(symbol)).map(|(number, _)| *number))
+    }
+
+    /// Whether the final link does not find a symbol that must not be copied either.
+    pub(crate) fn is_lost(&self, symbol: &str) -> bool {
+        self.exports.are_others_lost && is_of_runtime(symbol)
     }
 
     /// Whether the final link of the program finds a symbol of Rust.

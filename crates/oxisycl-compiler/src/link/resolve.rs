@@ -68,6 +68,10 @@ pub(crate) fn link_missing(
         if is_linked_later {
             continue;
         }
+        if scope == Scope::Native && library.is_lost(name) {
+            searches.unknown.insert(name.to_owned());
+            continue;
+        }
         if let Some(found) = library.find(name)? {
             searches.add(name)?;
             needed.entry(found).or_default().push(name.to_owned());

@@ -109,6 +109,18 @@ pub(crate) fn drop_unused_statics(module: &Module<'_>) -> bool {
     !unused.is_empty()
 }
 
+/// Calls functions by the names that link-time optimisation keeps, where there are such. The last change, since passes know functions by their
+/// own names.
+pub(crate) fn call_kept(module: &Module<'_>) {
+    for function in module.functions().into_iter().filter(|function| function.is_declaration()) {
+        if let Some(name) = origin::kept(function.name()) {
+            function.set_name(name);
+            // Each library of a process has its own.
+            function.hide();
+        }
+    }
+}
+
 /// Whether a global is a constant without a name in the program, such as a literal.
 fn is_copied(global: Value<'_>) -> bool {
     global.is_constant_global() && global.is_unnamed() && !global.is_thread_local()

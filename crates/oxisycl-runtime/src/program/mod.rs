@@ -31,6 +31,7 @@ mod choose;
 mod compiling;
 mod disk_cache;
 mod index;
+mod kept;
 mod launches;
 mod libraries;
 mod loading;

@@ -37,14 +37,25 @@ fn with_level<R>(
     kernel: Kernel,
     visit: impl FnOnce(&mut Program<'_, '_>, &Toolchain) -> R,
 ) -> R {
+    let options = Options { float: FloatPolicy::Fast, ..Options::default() };
+    with_options(level, &options, text, kernel, visit)
+}
+
+fn with_options<R>(
+    level: HostLevel,
+    options: &Options,
+    text: &str,
+    kernel: Kernel,
+    visit: impl FnOnce(&mut Program<'_, '_>, &Toolchain) -> R,
+) -> R {
     let (toolchain, image_target) = target(level);
     let target = crate::codegen::of(&image_target).expect("a target");
     let (context, instruments) = (Context::new(), Instruments::default());
-    let options = Options { float: FloatPolicy::Fast, ..Options::default() };
     let module = Module::from_text(&context, text, "native").expect("a test is well-formed");
     module.set_target(target.machine().triple(), &target.machine().data_layout());
-    let mut program = Program::of_module(module, kernel, &*target, &image_target, &options, &instruments);
-    program.link(&mut library(), Scope::WithoutFormatting).expect("it links");
+    let mut program = Program::of_module(module, kernel, &*target, &image_target, options, &instruments);
+    let mut library = if options.loses_names { Library::losing_names() } else { library() };
+    program.link(&mut library, Scope::WithoutFormatting).expect("it links");
     visit(&mut program, &toolchain)
 }
 
@@ -110,6 +121,61 @@ fn the_object_has_one_name_of_its_own_and_unwinds() {
     for name in [".eh_frame", ".gcc_except_table"] {
         assert!(file.section_by_name(name).is_some_and(|section| section.size() > 0), "{name}");
     }
+}
+
+#[test]
+fn the_object_has_source_lines_if_they_are_wanted() {
+    const DESCRIBED: &str = r#"
+        define void @oxisycl_entry.k(ptr %captures, ptr %launch, ptr %chunk) !dbg !3 {
+          store i32 1, ptr %captures, !dbg !4
+          ret void, !dbg !4
+        }
+        !llvm.dbg.cu = !{!0}
+        !llvm.module.flags = !{!5}
+        !0 = distinct !DICompileUnit(language: DW_LANG_Rust, file: !1, emissionKind: FullDebug)
+        !1 = !DIFile(filename: "src/main.rs", directory: "/app")
+        !2 = !DISubroutineType(types: !{})
+        !3 = distinct !DISubprogram(name: "k", scope: !1, file: !1, line: 3, type: !2, spFlags: DISPFlagDefinition, unit: !0)
+        !4 = !DILocation(line: 5, column: 7, scope: !3)
+        !5 = !{i32 2, !"Debug Info Version", i32 3}
+    "#;
+    let code = |has_lines: bool| {
+        let options = Options { has_lines, ..Options::default() };
+        with_options(HostLevel::V3, &options, DESCRIBED, Kernel::of_test(Form::Range(1), 16), |program, toolchain| {
+            program.add_kernel().expect("a kernel");
+            (program.content(), generate(program, &mut library(), toolchain).expect("images").images.remove(0).code)
+        })
+    };
+    let ((content, without), (other_content, with)) = (code(false), code(true));
+    let has_lines = |code: &[u8]| {
+        let file = object::File::parse(code).expect("an object");
+        let instructions = |name| file.section_by_name(name).map(|section| section.data().expect("bytes").to_vec());
+        (file.section_by_name(".debug_line").is_some(), instructions(".text"))
+    };
+    let ([without, with], is_other) = ([&without, &with].map(|code| has_lines(code)), content != other_content);
+    assert_eq!([without.0, with.0, is_other], [false, true, true]);
+    assert!(without.1.is_some() && without.1 == with.1, "the same instructions");
+}
+
+#[test]
+fn where_names_are_lost_functions_are_called_by_those_that_stay() {
+    let compiled = |text: &str| {
+        let options = Options { loses_names: true, ..Options::default() };
+        with_options(HostLevel::V3, &options, text, Kernel::of_test(Form::Range(1), 16), |program, toolchain| {
+            program.add_kernel().expect("a kernel");
+            generate(program, &mut Library::losing_names(), toolchain).expect("images").images.remove(0)
+        })
+    };
+    let declared = "declare void @_RNvNtCs1234_4core9panicking9panic_fmt(ptr, ptr, ptr) noreturn";
+    let called = "call void @_RNvNtCs1234_4core9panicking9panic_fmt(ptr %captures, ptr %launch, ptr %chunk)";
+    let image = compiled(&kernel(declared, called));
+    let file = object::File::parse(&*image.code).expect("an object");
+    let needed = file.symbols().find(|symbol| symbol.name() == Ok("__oxisycl_kept_panic")).expect("it is called");
+    let SymbolFlags::Elf { st_other, .. } = needed.flags() else { panic!("expected ELF") };
+    assert!(needed.is_undefined() && st_other & 3 == object::elf::STV_HIDDEN, "of this library alone");
+    assert!(file.symbols().all(|symbol| symbol.name() != Ok("_RNvNtCs1234_4core9panicking9panic_fmt")));
+    let reason = &compiled(INPUT).unsupported[0].reason;
+    assert!(reason.starts_with("it needs `core::panicking::panic_bounds_check`, which the program does not export"));
 }
 
 #[test]
