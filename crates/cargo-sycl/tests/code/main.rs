@@ -8,6 +8,8 @@ mod captures;
 mod convergence;
 #[path = "../../../oxisycl-compiler/src/codegen/disassembly.rs"]
 mod disassembly;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod failing_lanes;
 mod floats;
 mod groups;
 mod halves;

@@ -31,7 +31,7 @@ fn run(package: &Package, profile: &str, code: &str) -> (String, String) {
 }
 
 /// How many launches ran native code.
-fn n_native(errors: &str) -> usize {
+pub(crate) fn n_native(errors: &str) -> usize {
     let line = errors.lines().find_map(|line| line.strip_prefix("native launches: "));
     line.unwrap_or_else(|| panic!("no number: {errors}")).parse().unwrap()
 }
@@ -46,7 +46,7 @@ fn with_code(kernels: &str, level: &str) -> BTreeSet<String> {
     with_code.filter_map(|lines| Some(lines[0].strip_prefix("  native::")?.split_once("::")?.0.to_owned())).collect()
 }
 
-fn has_v3() -> bool {
+pub(crate) fn has_v3() -> bool {
     let has = std::arch::is_x86_feature_detected!("avx2");
     if !has {
         println!("native code was not run: the processor has no AVX2");

@@ -32,7 +32,14 @@ opt-level = 1
 panic = "abort"
 strip = true
 
+[profile.whole]
+inherits = "release"
+lto = "fat"
+
 # For the time that the test takes.
+[profile.whole.package."*"]
+opt-level = 1
+
 [profile.stripped.package."*"]
 opt-level = 0
 "#;

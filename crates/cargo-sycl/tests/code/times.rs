@@ -62,26 +62,72 @@ fn row(line: &str) -> Option<(&str, (f64, usize))> {
     }
 }
 
+/// The rows of the table for a target, which add up to its sum.
+fn rows<'t>(messages: &'t str, target: &str, crate_name: &str) -> BTreeMap<&'t str, (f64, usize)> {
+    let (before, table) = messages.split_once(&format!("passes for {target}")).expect("a table");
+    assert!(before.ends_with("note: "), "{before}");
+    let (head, table) = table.split_once('\n').expect("rows");
+    let sum = head.strip_prefix(&format!(", summed over the kernels of crate `{crate_name}`: "));
+    let sum: f64 = sum.and_then(|sum| sum.strip_suffix(" s")?.parse().ok()).expect(head);
+    let rows: BTreeMap<&str, (f64, usize)> = table.lines().map_while(row).collect();
+    let summed: f64 = rows.values().map(|(seconds, _)| seconds).sum();
+    // Each row is rounded.
+    assert!(sum > 0.0 && (summed - sum).abs() < 0.001 * rows.len() as f64, "{summed} {sum}");
+    rows
+}
+
+/// What native code in lanes goes through.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+const NATIVE: [&str; 12] = [
+    "call-graph",
+    "drop-statics",
+    "drop-types",
+    "emit",
+    "emit-for-aspect",
+    "float-policy",
+    "item-loops",
+    "kernel-entry",
+    "link",
+    "llvm-optimise",
+    "native-code",
+    "wide-masks",
+];
+
+/// Times are shown of what is compiled anew. That has the same bytes, however many compilations run at a time.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn native_code_has_its_times_and_the_same_bytes_again() {
+    const PROGRAM: &str = "failing_lanes";
+    const N_KERNELS: usize = 4;
+    let package = Package::enter();
+    let build = |further: &[&str]| {
+        package.touch(PROGRAM);
+        let options = ["build", "--release", "--targets", "host-v3", "--lanes", "8", "--bin", PROGRAM];
+        let (_, messages) = package.sycl(&[&options, further].concat());
+        (fs::read(package.folder().join("target/sycl/release").join(PROGRAM)).unwrap(), messages)
+    };
+    let (first, messages) = build(&[]);
+    assert!(!messages.contains("passes for "), "{messages}");
+    let (again, messages) = build(&["--jobs", "1", "--time-passes"]);
+    assert!(first == again, "expected the same program");
+    let rows = rows(&messages, "host:x86_64-unknown-linux-gnu+x86-64-v3", PROGRAM);
+    assert_eq!(rows.keys().copied().collect::<Vec<_>>(), NATIVE);
+    for pass in ["emit", "item-loops", "llvm-optimise"] {
+        assert!(rows[pass].1 >= N_KERNELS, "{pass}: {rows:?}");
+    }
+}
+
 #[test]
 fn a_build_with_time_passes_names_each_pass_that_ran_with_its_time() {
     let dump = Path::new(env!("CARGO_TARGET_TMPDIR")).join("code-times");
     let _ = fs::remove_dir_all(&dump);
     let built = build("recursion", &["--release", "--time-passes", "--dump", dump.to_str().unwrap()]);
-    let (before, table) = built.messages.split_once("passes for sm_70").expect("a table");
-    assert!(before.ends_with("note: "), "{before}");
-    let (head, table) = table.split_once('\n').expect("rows");
-    let sum =
-        head.strip_prefix(", summed over the kernels of crate `recursion`: ").and_then(|sum| sum.strip_suffix(" s"));
-    let sum: f64 = sum.and_then(|sum| sum.parse().ok()).expect(head);
-    let rows: BTreeMap<&str, (f64, usize)> = table.lines().map_while(row).collect();
-    let summed: f64 = rows.values().map(|(seconds, _)| seconds).sum();
-    // Each row is rounded.
-    assert!(sum > 0.0 && (summed - sum).abs() < 0.001 * rows.len() as f64, "{summed} {sum}");
+    let rows = rows(&built.messages, "sm_70", "recursion");
 
     let expected: BTreeSet<&str> = listed().into_iter().chain(OTHERS.iter().copied()).collect();
     let named: BTreeSet<&str> = rows.keys().chain(ELSEWHERE).copied().collect();
     assert_eq!(named, expected);
-    assert!(ELSEWHERE.iter().all(|pass| !rows.contains_key(pass)), "{table}");
+    assert!(ELSEWHERE.iter().all(|pass| !rows.contains_key(pass)), "{rows:?}");
 
     // What has changed a kernel has run on it.
     let mut changes = BTreeMap::<String, usize>::new();
@@ -96,7 +142,7 @@ fn a_build_with_time_passes_names_each_pass_that_ran_with_its_time() {
     }
     assert_eq!(changes["recursion"], 1, "of the two kernels one calls itself: {changes:?}");
     for (pass, n_changes) in &changes {
-        assert!(rows.get(pass.as_str()).is_some_and(|(_, n_runs)| n_runs >= n_changes), "{pass} {n_changes}: {table}");
+        assert!(rows.get(pass.as_str()).is_some_and(|(_, n_runs)| n_runs >= n_changes), "{pass} {n_changes}: {rows:?}");
     }
 }
 
