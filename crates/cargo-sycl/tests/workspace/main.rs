@@ -4,6 +4,8 @@
 
 mod captures;
 mod constants;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod native;
 mod opencl;
 mod plug_ins;
 mod project;
@@ -184,7 +186,7 @@ fn modules(project: &Project, program: &str) -> BTreeMap<OsString, Vec<u8>> {
 
 /// Each library has a runtime of its own, and all of them the same functions under the same names.
 fn libraries_are_opened_and_closed(project: &Project) {
-    open_and_close(project, |command| {
+    open_and_close(project, "debug", |command| {
         let (output, errors) = succeed(command);
         assert_eq!(output, "42 31 1 31 3 42 closed\n", "{command:?}");
         assert_eq!(errors.matches("oxisycl: kernel error: ").count(), 1, "a library leaves the status alone: {errors}");
@@ -193,12 +195,13 @@ fn libraries_are_opened_and_closed(project: &Project) {
 }
 
 /// Has `run` run a program that opens the two libraries, with each way to open one.
-fn open_and_close(project: &Project, mut run: impl FnMut(&mut Command)) {
+fn open_and_close(project: &Project, profile: &str, mut run: impl FnMut(&mut Command)) {
     const LAZY: &str = "1";
     const LAZY_AND_GLOBAL: &str = "257";
     let loader = project.root.join("loader");
     succeed(Command::new("rustc").args(["--edition", "2024", "-o"]).arg(&loader).arg(project.root.join("loader.rs")));
-    let libraries = ["libshared.so", "libsecond.so"].map(|name| project.root.join("target/sycl/debug").join(name));
+    let libraries =
+        ["libshared.so", "libsecond.so"].map(|name| project.root.join("target/sycl").join(profile).join(name));
     for flags in [LAZY, LAZY_AND_GLOBAL] {
         run(Command::new(&loader).args(&libraries).arg(flags));
     }

@@ -312,7 +312,7 @@ fn libraries_run_their_kernels(project: &Project) {
     let packages = ["build", "--package", "shared", "--package", "second"];
     let (_, messages) = succeed(&mut project.sycl_as_is(&packages));
     assert!(!messages.contains("cannot run on") && !messages.contains("no image"), "{messages}");
-    open_and_close(project, |command| {
+    open_and_close(project, "debug", |command| {
         command.env("OXISYCL_CACHE_DIR", project.root.join("binaries"));
         for (selector, expected) in [("host:0", "42 31 1 31 3 42 closed\n"), ("opencl:0", "42 31 2 31 3 42 closed\n")] {
             let (output, _) = succeed(command.env("OXISYCL_DEVICE_SELECTOR", selector));

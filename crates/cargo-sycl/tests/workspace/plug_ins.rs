@@ -89,6 +89,37 @@ pub(crate) fn share_one_runtime(project: &Project) {
     project.write("Cargo.toml", &workspace);
 }
 
+/// Builds them with optimisation, and unloads one while the other goes on.
+pub(crate) fn take_their_native_code_with_them(project: &Project, has_level: bool) {
+    let workspace = fs::read_to_string(project.root.join("Cargo.toml")).unwrap();
+    write(project, &workspace, "\"cuda\"");
+    let packages = ["host", "one", "two"].iter().flat_map(|name| ["--package", name]);
+    let build = ["build", "--profile", "quick", "--targets", "host-v3"].into_iter().chain(packages);
+    succeed(&mut project.sycl_as_is(&build.collect::<Vec<_>>()));
+    let outputs = project.root.join("target/sycl/quick");
+    for (code, runs) in [("plain", false), ("v3", has_level)] {
+        if code == "v3" && !has_level {
+            continue;
+        }
+        let mut command = Command::new(outputs.join("host"));
+        command.arg(&outputs).arg("native").env("OXISYCL_HOST_CODE", code);
+        // A backtrace keeps files of libraries in memory.
+        command.env("RUST_BACKTRACE", "0");
+        let (output, errors) = succeed(with_libraries(&mut command, &[&outputs.join("deps")]));
+        let sum = (1..=1003).map(|x| x as f32).sum::<f32>();
+        let [a, b, c, d, error, e] = &output.lines().collect::<Vec<_>>()[..] else { panic!("{output} {errors}") };
+        let expected = [(2.0, 2), (4.0, 3), (8.0, 5), (1.0, 5), (16.0, 7)];
+        for (line, (factor, n)) in [a, b, c, d, e].into_iter().zip(expected) {
+            assert_eq!(*line, format!("{} {}", factor * sum, if runs { n } else { 0 }), "{code}: {output}");
+        }
+        for text in ["panicked in work-item [77] at one/src/lib.rs:", ": the number 78 of item 77"] {
+            assert!(error.contains(text), "{text}: {error}");
+        }
+        assert!(!errors.contains("oxisycl: "), "{errors}");
+    }
+    project.write("Cargo.toml", &workspace);
+}
+
 /// Adds the crates to a workspace.
 fn write(project: &Project, workspace: &str, features: &str) {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();

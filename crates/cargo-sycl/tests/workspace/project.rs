@@ -35,7 +35,13 @@ inherits = "release"
 lto = "thin"
 debug-assertions = true
 
+[profile.quick]
+inherits = "release"
+
 # For the time that the test takes.
+[profile.quick.package."*"]
+opt-level = 1
+
 [profile.small.package."*"]
 opt-level = 1
 
@@ -129,6 +135,11 @@ pub fn evaluated(numbers: Vec<f32>) -> Vec<f32> {
     mapped(numbers, math::polynomial)
 }
 
+/// How many launches ran native code.
+pub fn native_launches() -> f32 {
+    oxisycl::observe::counters().native_kernels as f32
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -152,6 +163,11 @@ use oxisycl::prelude::*;
 #[unsafe(no_mangle)]
 pub extern "C" fn shared_value() -> f32 {
     kernels::mapped(vec![1.0], |x| x + 41.0)[0]
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn shared_native() -> f32 {
+    kernels::native_launches()
 }
 
 static BEGUN: Mutex<Option<Buffer<f32, 1>>> = Mutex::new(None);
@@ -196,6 +212,11 @@ pub extern "C" fn shared_end() -> f32 {
     (
         "second/src/lib.rs",
         r#"
+#[unsafe(no_mangle)]
+pub extern "C" fn second_native() -> f32 {
+    kernels::native_launches()
+}
+
 /// Of two kernels: one that no other library has, and one that both have.
 #[unsafe(no_mangle)]
 pub extern "C" fn second_value() -> f32 {
@@ -251,7 +272,7 @@ fn is_loaded(path: &str) -> bool {
 }
 
 fn main() {
-    let [shared, second, flags] = &std::env::args().skip(1).collect::<Vec<_>>()[..] else { panic!() };
+    let [shared, second, flags, counted @ ..] = &std::env::args().skip(1).collect::<Vec<_>>()[..] else { panic!() };
     let flags = flags.parse().unwrap();
     assert!(!is_loaded(shared) && !is_loaded(second));
     // What has registered its images and done nothing else goes away.
@@ -267,6 +288,10 @@ fn main() {
     print!("{} ", other.call("second_value"));
     let again = Library::open(shared, flags);
     print!("{} {} ", again.call("shared_end"), again.call("shared_value"));
+    // How many launches of each library ran native code.
+    if !counted.is_empty() {
+        print!("{} {} ", again.call("shared_native"), other.call("second_native"));
+    }
     other.close();
     again.close();
     println!("closed");

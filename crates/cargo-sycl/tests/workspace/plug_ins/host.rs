@@ -80,6 +80,7 @@ fn main() {
     match arguments[1].as_str() {
         "host" => on_host(open),
         "gpu" => on_gpu(open),
+        "native" => in_native_code(open),
         "alone" => match PlugIn::open(&arguments[2]) {
             Ok(plug_in) => {
                 // This program's runtime is at work before the other one.
@@ -180,6 +181,56 @@ fn on_host(open: impl Fn(&str) -> PlugIn) {
     let n_workers = workers.len();
     workers.dedup();
     println!("one pool: {}", n_workers > 0 && workers.len() == n_workers);
+}
+
+/// Launches kernels of two plug-ins, of which one comes and goes. Prints how many ran native code by then.
+fn in_native_code(open: impl Fn(&str) -> PlugIn) {
+    let queue = Queue::default().unwrap();
+    let [numbers, others] = [(); 2].map(|()| Buffer::from_vec(vec![0.0f32; 1003]).unwrap());
+    let show = |numbers: &Buffer<f32, 1>| {
+        let sum: f32 = numbers.host_access(Read).unwrap().iter().sum();
+        println!("{sum} {}", oxisycl::observe::counters().native_kernels);
+    };
+    let [one, two] = ["one", "two"].map(&open);
+    let double = two.get::<Double>(c"double");
+    one.get::<WriteTo>(c"write_numbers")(&queue, &numbers, None).wait().unwrap();
+    double(&queue, &numbers).wait().unwrap();
+    show(&numbers);
+    one.close().goes_away();
+    double(&queue, &numbers).wait().unwrap();
+    show(&numbers);
+
+    // Native code that has not begun when its library is unloaded, while that of the other one runs.
+    let may_end = Arc::new(AtomicBool::new(false));
+    let waits = may_end.clone();
+    let gate = queue.submit(|cg| {
+        cg.host_task(move |_| {
+            while !waits.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+        })
+    });
+    let one = open("one");
+    let event = one.get::<WriteTo>(c"write_numbers")(&queue, &others, Some(&gate.unwrap()));
+    let closed = one.close();
+    double(&queue, &numbers).wait().unwrap();
+    closed.stays();
+    show(&numbers);
+    may_end.store(true, Ordering::Release);
+    event.wait().unwrap();
+    show(&others);
+    closed.goes_away();
+
+    // What tells of a panic is there without the library.
+    let one = open("one");
+    let failed = one.get::<Double>(c"refuse_77")(&queue, &others);
+    let closed = one.close();
+    let error = failed.wait().unwrap_err();
+    closed.goes_away();
+    println!("{error}");
+    double(&queue, &numbers).wait().unwrap();
+    show(&numbers);
+    two.close().goes_away();
 }
 
 /// Where a driver takes the kernels of each plug-in and does nothing for them.

@@ -17,6 +17,20 @@ pub fn write_numbers(queue: &Queue, numbers: &Buffer<f32, 1>, gate: Option<&Even
     submitted.unwrap()
 }
 
+/// Panics in one work-item.
+#[unsafe(no_mangle)]
+pub fn refuse_77(queue: &Queue, numbers: &Buffer<f32, 1>) -> Event {
+    let submitted = queue.submit(|cg| {
+        let view = cg.access(numbers, ReadWrite);
+        cg.parallel_for(numbers.range(), move |item| {
+            let number = view.get(item);
+            assert!(item.index() != 77, "the number {number} of item {}", item.index());
+            view.set(item, number * number + 1.0);
+        })
+    });
+    submitted.unwrap()
+}
+
 /// A host task that ends when it may.
 #[unsafe(no_mangle)]
 pub fn begin_task(queue: &Queue, has_begun: Arc<AtomicBool>, may_end: Arc<AtomicBool>) -> Event {
