@@ -173,6 +173,8 @@ struct Skip(String);
 struct Arguments {
     device: String,
     is_strict: bool,
+    /// How often each kernel runs, of whose launches a trace then has the times.
+    repeat: usize,
     others: Vec<String>,
 }
 
@@ -180,12 +182,16 @@ impl Arguments {
     fn parse() -> Self {
         let mut arguments = std::env::args();
         let program = arguments.next().unwrap_or_default();
-        let mut parsed = Self { device: "all".to_owned(), is_strict: false, others: vec![program] };
+        let mut parsed = Self { device: "all".to_owned(), is_strict: false, repeat: 1, others: vec![program] };
         while let Some(argument) = arguments.next() {
             match argument.split_once('=') {
                 Some(("--device", value)) => parsed.device = value.to_owned(),
                 _ if argument == "--device" => parsed.device = arguments.next().unwrap_or_default(),
                 _ if argument == "--strict" => parsed.is_strict = true,
+                _ if argument == "--repeat" => {
+                    let times = arguments.next().and_then(|times| times.parse().ok());
+                    parsed.repeat = times.filter(|times| *times > 0).expect("--repeat: a number above zero");
+                }
                 _ => parsed.others.push(argument),
             }
         }
@@ -234,11 +240,12 @@ pub(crate) fn main(themes: &[(&str, &[Test])]) -> ExitCode {
         let env = Arc::new(OnceLock::<Env>::new());
         for (theme, test) in themes.iter().flat_map(|(theme, tests)| tests.iter().map(move |test| (theme, test))) {
             let (name, run) = (format!("{theme}::{}", test.name), test.run);
-            let (env, device, panics, is_strict) = (env.clone(), device.clone(), panics.clone(), arguments.is_strict);
+            let (env, device, panics) = (env.clone(), device.clone(), panics.clone());
+            let Arguments { is_strict, repeat, .. } = arguments;
             trials.push(Trial::ignorable_test(format!("{device_name} {name}"), move || {
                 let queue = || Queue::new(&device).expect("a queue can be made");
                 let env = env.get_or_init(|| Env { queue: queue(), is_strict });
-                judge(env, &name, run_one(run, env, &panics))
+                judge(env, &name, run_one(run, env, &panics, repeat))
             }));
         }
     }
@@ -267,10 +274,10 @@ fn judge(env: &Env, name: &str, outcome: Result<Option<String>, Vec<String>>) ->
 type Panics = Arc<Mutex<Vec<String>>>;
 
 /// `Ok` with the reason if the test was skipped.
-fn run_one(run: fn(&Env), env: &Env, panics: &Panics) -> Result<Option<String>, Vec<String>> {
+fn run_one(run: fn(&Env), env: &Env, panics: &Panics, repeat: usize) -> Result<Option<String>, Vec<String>> {
     let lock = || panics.lock().unwrap_or_else(PoisonError::into_inner);
     lock().clear();
-    match panic::catch_unwind(AssertUnwindSafe(|| run(env))) {
+    match panic::catch_unwind(AssertUnwindSafe(|| (0..repeat).for_each(|_| run(env)))) {
         Ok(()) => Ok(None),
         Err(payload) => match payload.downcast::<Skip>() {
             Ok(skip) => Ok(Some(skip.0)),

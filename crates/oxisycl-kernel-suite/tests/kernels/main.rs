@@ -1,6 +1,6 @@
 //! Kernels of ordinary Rust code, each run on every device and compared with the same closure in a loop on the CPU.
 //!
-//! `kernels [--device host|cuda|opencl|all] [--strict] [FILTER]`
+//! `kernels [--device host|cuda|opencl|all] [--strict] [--repeat N] [FILTER]`
 //!
 //! A kernel is a function over an [`Env`](harness::Env) that calls one of its `compare` functions with one closure, listed once in its
 //! theme's file. Integers agree bit for bit. Floating-point results agree within the tolerance that the kernel names. With `--strict`, a
