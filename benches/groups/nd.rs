@@ -37,7 +37,9 @@ pub(crate) fn run(setting: &Setting, results: &mut Vec<Measured>) -> Result<(), 
 fn check(random: &mut Random, found: &[f32], start: &[f32]) {
     for _ in 0..1000 {
         let place = random.below(ITEMS);
-        assert_eq!(found[place].to_bits(), all_steps(start[place]).to_bits(), "place {place}");
+        let (found, expected) = (found[place], all_steps(start[place]));
+        // In lanes, a product and a sum are rounded once.
+        assert!((found - expected).abs() < 1e-5, "place {place}: {found} instead of {expected}");
     }
 }
 
