@@ -2,6 +2,7 @@
 //! benchmark, `--filter SUBSTR` and `--rounds N` among it.
 
 mod build;
+mod programs;
 #[cfg(test)]
 mod quoted;
 #[cfg(test)]
@@ -37,6 +38,9 @@ const WITH_REFERENCE: &[&str] = &["gpu", "images"];
 /// The argument of the benchmark `host` for programs that plain cargo builds.
 const PLAIN: &str = "--plain";
 
+/// Arguments of the benchmark `host` by which it measures whole programs, or one of them.
+const WHOLE_PROGRAMS: &[&str] = &["--all-programs", "--program"];
+
 /// Arguments that take the place of those in [`DEVICES`]: the number of lanes, and the level of native code.
 const CHOSEN: [&str; 2] = ["--lanes", "--targets"];
 
@@ -52,6 +56,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<Outcome
     let (file, mut rest) = json_file(rest)?;
     if name == "build" {
         return build::run(workspace, file.as_deref(), &rest);
+    }
+    if name == "host" && rest.iter().any(|argument| WHOLE_PROGRAMS.contains(&argument.as_str())) {
+        return programs::run(workspace, file.as_deref(), &rest);
     }
     let mut command = cargo(workspace);
     let of_devices = targets(name, &mut rest)?;

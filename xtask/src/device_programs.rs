@@ -57,6 +57,27 @@ pub(crate) fn math(workspace: &Workspace) -> Result<PathBuf> {
     program.ok_or_else(|| Failure::new("cargo built no test math"))
 }
 
+/// Optimised programs with native code for a level: the examples, the benchmark of groups and the suite of kernels of ordinary code. Built now, as
+/// benchmarks and users' programs are: across the parts of each crate, without which plain entries are slower than they need be.
+pub(crate) fn optimised(workspace: &Workspace) -> Result<BTreeMap<String, PathBuf>> {
+    let mut command = cargo(workspace);
+    command.args(["sycl", "build", "--profile", "bench", "--targets", NATIVE]);
+    command.args([
+        "--message-format",
+        "json-render-diagnostics",
+        "--examples",
+        "--bench",
+        "groups",
+        "--test",
+        "kernels",
+    ]);
+    command
+        .args(PACKAGES.iter().flat_map(|package| ["-p", package]))
+        .args(["--features", &examples::features(workspace)?]);
+    let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;
+    Ok(messages.lines().filter_map(|line| executable(&line.parse().ok()?)).collect())
+}
+
 /// A suite with native code for a level, which only optimised programs have in vectors. Built now.
 pub(crate) fn native(workspace: &Workspace, test: &str) -> Result<PathBuf> {
     let mut command = cargo(workspace);

@@ -66,6 +66,7 @@ usage: cargo xtask VERB [ARGUMENTS]
   bench NAME [--json FILE] [ARGUMENTS]
                           a benchmark; FILE receives its results. For gpu and images nvcc builds the peer, if there is one;
                           host --plain is programs on the CPU beside rayon, with one thread on each side;
+                          host --all-programs is native entries of whole programs' kernels beside plain ones;
                           build is what cargo sycl takes for an example, beside cargo
   gpu-bundle [--check] [--targets LIST]
                           programs for a machine with a GPU and without Rust, at most 50 MiB, below the target directory;
