@@ -12,7 +12,7 @@ use crate::protocol::Measured;
 use crate::reference::{Kernel, Memory, Reference};
 
 /// How often each group of the peer is tried.
-const TRIALS: usize = 3;
+pub(crate) const TRIALS: usize = 3;
 /// What divides ranges of the peer, so that it may choose its groups.
 pub(crate) const ROUND: usize = 16;
 
@@ -66,6 +66,12 @@ pub(crate) struct Peers<'a, 's> {
 }
 
 impl<'s> Peers<'_, 's> {
+    /// For one more peer, with a name and a bar of its own.
+    pub(crate) fn named<'a>(&'a mut self, name: &'a str, bar: f64) -> Peers<'a, 's> {
+        let figure = Figure { name, bar, ..self.figure };
+        Peers { figure, setting: self.setting, ours: &mut *self.ours, results: &mut *self.results }
+    }
+
     /// The driver of OpenCL, if there is one.
     pub(crate) fn opencl(&self) -> Option<&'s Reference> {
         let opencl = self.setting.opencl.as_ref();

@@ -2,6 +2,8 @@
 
 use oxisycl::float;
 use oxisycl::prelude::*;
+use rayon::prelude::*;
+use wide::f32x8;
 
 use crate::beside::{Figure, Peers, ROUND, Result, copied, n_different};
 use crate::points::{Sphere, draw, spheres};
@@ -219,6 +221,12 @@ fn blur(setting: &Setting, results: &mut Vec<Measured>) -> Result {
     };
     let figure = Figure { name: NAME, amount: (height * width) as f64 / 1e6, bar: 1.0 };
     figure.measure(setting, &mut ours, results, |mut peers| {
+        let mut theirs = vec![0.0; height * width];
+        let peer = if cfg!(target_feature = "avx2") { "wide for AVX2, rayon" } else { "wide for SSE2, rayon" };
+        peers
+            .named("host.blur.wide", 0.7)
+            .compare(peer, &mut || blur_in_vectors(&picture, width, &weights, &mut theirs));
+        assert_eq!(n_different(&output.to_vec()?, &theirs, 1e-4), 0, "{NAME} of {extent:?} beside vectors");
         let Some(reference) = peers.opencl() else { return Ok(()) };
         let kernel = reference.kernel("blur")?;
         let (memory, weights) = (copied(reference, &picture, 0)?, copied(reference, &weights, 0)?);
@@ -231,4 +239,30 @@ fn blur(setting: &Setting, results: &mut Vec<Measured>) -> Result {
         assert_eq!(n_different(&output.to_vec()?, theirs.elements(), 1e-4), 0, "{NAME} of {extent:?}");
         Ok(())
     })
+}
+
+/// The blur with the vectors of a crate. Each row is widened and gets its borders once, so that the sums need no special case.
+fn blur_in_vectors(picture: &[u8], width: usize, weights: &[f32; TAPS], to: &mut [f32]) {
+    const LANES: usize = 8;
+    let vectors = weights.map(f32x8::splat);
+    let rows = to.par_chunks_mut(width).zip(picture.par_chunks(width));
+    rows.for_each_init(Vec::new, |padded: &mut Vec<f32>, (to, from)| {
+        padded.clear();
+        padded.resize(REACH, f32::from(from[0]));
+        padded.extend(from.iter().map(|byte| f32::from(*byte)));
+        padded.resize(width + 2 * REACH, f32::from(from[width - 1]));
+        let (whole, rest) = to.as_chunks_mut::<LANES>();
+        let n_whole = whole.len();
+        for (place, to) in whole.iter_mut().enumerate() {
+            let around = &padded[LANES * place..][..LANES + TAPS - 1];
+            let mut sum = f32x8::splat(0.0);
+            for (weight, around) in vectors.iter().zip(around.array_windows()) {
+                sum = f32x8::new(*around).mul_add(*weight, sum);
+            }
+            *to = sum.to_array();
+        }
+        for (around, to) in padded[LANES * n_whole..].windows(TAPS).zip(rest) {
+            *to = weights.iter().zip(around).map(|(weight, value)| weight * value).sum();
+        }
+    });
 }
