@@ -1,6 +1,7 @@
 //! Programs on the host device: `cargo xtask bench host [--plain] [--lanes W] [--targets host-v4] [--json FILE] [--filter SUBSTR] [--rounds N] [--seed N]`. With
 //! `--plain` as plain cargo builds them, beside the same programs with rayon. Without it with native code of `cargo sycl`, beside the plain
-//! entries of their kernels. The figures `host.*` also are beside OpenCL C and beside vectors that were written by hand.
+//! entries of their kernels. The figures `host.*` also are beside OpenCL C and beside vectors that were written by hand. Kernels of whole
+//! programs are measured by `cargo xtask bench host --all-programs` (`xtask/src/bench/programs.rs`).
 //!
 //! Kernels and peers are written as users would write them. Each module has programs with their peers. Values are amounts of work in a second
 //! of processor time of all threads together. `cargo xtask` gives both sides one thread, unless `OXISYCL_HOST_THREADS` and
@@ -24,6 +25,7 @@ mod grids;
 mod groups;
 #[cfg(target_arch = "x86_64")]
 mod hand;
+mod launches;
 #[path = "../matrices.rs"]
 #[expect(dead_code, reason = "peers are for the benchmark of groups")]
 mod matrices;
@@ -42,6 +44,7 @@ mod random;
 #[expect(dead_code, reason = "launches and images are for the benchmark of OpenCL")]
 mod reference;
 mod streams;
+mod tiles;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -141,6 +144,10 @@ fn run(options: Options, json: Option<PathBuf>, seed: u64, mode: Mode) -> Result
             println!("--seed {seed}");
             let mut results = entries::run(host, &options, seed)?;
             let beside = run_cases(host, options, seed, Mode::Beside)?;
+            // A kernel without native code may have a peer.
+            if results.is_empty() && beside.is_empty() {
+                return Err(entries::NOTHING.into());
+            }
             let all_hold = entries::print(&results) & (beside.is_empty() || protocol::print_table(&beside, TIMES));
             results.extend(beside);
             (results, all_hold)
@@ -176,7 +183,7 @@ fn run_cases(host: &Device, options: Options, seed: u64, mode: Mode) -> Result<V
         }
     }
     if mode != Mode::Plain {
-        for run in [numbers::run, pictures::run, groups::run] {
+        for run in [numbers::run, pictures::run, tiles::run, groups::run, launches::run] {
             run(&setting, &mut results)?;
         }
     }

@@ -159,23 +159,26 @@ kernel void rays(global const Sphere *restrict spheres, uint n, global float *re
     to[y * extent.x + x] = light;
 }
 
-#define TILE 16
-
-kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void
-gemm(global const float *restrict a, global const float *restrict b, global float *restrict c, ulong n) {
-    local float left[TILE][TILE], right[TILE][TILE];
-    size_t row = get_global_id(1), column = get_global_id(0);
-    int y = get_local_id(1), x = get_local_id(0);
-    float sum = 0;
-    for (ulong step = 0; step < n / TILE; step++) {
-        left[y][x] = a[row * n + step * TILE + x];
-        right[y][x] = b[(step * TILE + y) * n + column];
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (int k = 0; k < TILE; k++) sum += left[y][k] * right[k][x];
-        barrier(CLK_LOCAL_MEM_FENCE);
+#define GEMM(NAME, TILE)                                                                                               \
+    kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void NAME(                                             \
+        global const float *restrict a, global const float *restrict b, global float *restrict c, ulong n) {           \
+        local float left[TILE][TILE], right[TILE][TILE];                                                               \
+        size_t row = get_global_id(1), column = get_global_id(0);                                                      \
+        int y = get_local_id(1), x = get_local_id(0);                                                                  \
+        float sum = 0;                                                                                                 \
+        for (ulong step = 0; step < n / TILE; step++) {                                                                \
+            left[y][x] = a[row * n + step * TILE + x];                                                                 \
+            right[y][x] = b[(step * TILE + y) * n + column];                                                           \
+            barrier(CLK_LOCAL_MEM_FENCE);                                                                              \
+            for (int k = 0; k < TILE; k++) sum += left[y][k] * right[k][x];                                            \
+            barrier(CLK_LOCAL_MEM_FENCE);                                                                              \
+        }                                                                                                              \
+        c[row * n + column] = sum;                                                                                     \
     }
-    c[row * n + column] = sum;
-}
+
+GEMM(gemm8, 8)
+GEMM(gemm, 16)
+GEMM(gemm32, 32)
 
 #ifdef __IMAGE_SUPPORT__
 constant sampler_t LINEAR = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_LINEAR;
