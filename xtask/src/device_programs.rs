@@ -57,7 +57,7 @@ pub(crate) fn math(workspace: &Workspace) -> Result<PathBuf> {
     program.ok_or_else(|| Failure::new("cargo built no test math"))
 }
 
-/// Optimised programs with native code for a level: the examples, the benchmark of groups and the suite of kernels of ordinary code. Built now, as
+/// Optimised programs with native code for a level: the examples and the suite of kernels of ordinary code. Built now, as
 /// benchmarks and users' programs are: across the parts of each crate, without which plain entries are slower than they need be.
 pub(crate) fn optimised(workspace: &Workspace) -> Result<BTreeMap<String, PathBuf>> {
     let mut command = cargo(workspace);

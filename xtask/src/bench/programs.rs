@@ -1,12 +1,13 @@
 //! `cargo xtask bench host --all-programs [--filter SUBSTR] [--rounds N] [--json FILE]`: `host.never_slower` for the kernels of whole programs. These
-//! are the tour, the other examples, the benchmark of groups, and the suite of kernels of ordinary code. `--program FILE [--argument A]..` measures
+//! are the tour, the other examples, and the suite of kernels of ordinary code. Benchmarks have their own rounds. `--program FILE [--argument A]..` measures
 //! one that was built already.
 //!
 //! In each round a program runs with plain entries and with native ones, in changing order, with one worker thread. Its trace file has the times of
 //! its launches. Of each launch the least time of all rounds counts, since nothing but other work makes it longer. What a kernel takes is the sum
 //! over its launches. Rounds go on until each kernel had [`LEAST`] with plain entries. A program has at least [`FEW`] rounds, and more for as long as
-//! [`LIMIT`] says. A kernel that still had less, or whose launches take less than [`SHORT`], is counted as too short. What is below [`AGAIN`] is
-//! measured a second time, in [`ROUNDS`] and as many more as begin within the same time. Noise is what plain entries of even rounds have beside those of odd ones.
+//! [`LIMIT`] says. A kernel that still had less is counted as too short. So is one whose launches take less than [`SHORT`] each, or [`COLD`]
+//! together. What is below [`AGAIN`] is measured a second time, in [`ROUNDS`] and as many more as begin within the same time. Noise is what plain
+//! entries of even rounds have beside those of odd ones.
 //!
 //! Whole programs take the place of ranges that grow, since a kernel's range is that of its data. The suite repeats its kernels instead.
 
@@ -43,6 +44,8 @@ const ROUNDS: usize = 15;
 const LEAST: f64 = 2000.0;
 /// Microseconds of a launch below which the launch itself counts, not what the kernel does.
 const SHORT: f64 = 2.0;
+/// Microseconds of all launches of a run below which the first execution of code counts, which has to be read from a file.
+const COLD: f64 = 20.0;
 /// How long rounds of a program begin.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -52,7 +55,6 @@ const NATIVE: &str = "v3";
 
 /// Arguments of programs. The suite repeats its kernels, so that the first launch counts for little.
 const ARGUMENTS: &[(&str, &[&str])] = &[
-    ("bench groups", &["--bench", "--rounds", "1"]),
     ("example tour", &["--device", "host", "--size", "3200x2000", "--no-check"]),
     ("test kernels", &["--device", "host", "--repeat", "200"]),
 ];
@@ -118,7 +120,7 @@ impl Kernel {
         let plain = self.all_plain();
         let n_launches = plain.len().min(self.native.len());
         let sum = |times: &[f64]| times.iter().take(n_launches).sum::<f64>();
-        let long_enough = self.plain_in_all >= LEAST && sum(&plain) >= SHORT * n_launches as f64;
+        let long_enough = self.plain_in_all >= LEAST && sum(&plain) >= COLD.max(SHORT * n_launches as f64);
         long_enough.then(|| Measured {
             name: name.to_owned(),
             plain: sum(&plain),
@@ -316,18 +318,25 @@ mod tests {
     #[test]
     fn the_least_time_of_each_launch_counts() {
         let mut kernel = Kernel { plain_in_all: LEAST, has_native: true, ..Kernel::default() };
-        for (round, times) in [[8.0, 4.0], [6.0, 5.0], [9.0, 3.0]].iter().enumerate() {
+        for (round, times) in [[80.0, 40.0], [60.0, 50.0], [90.0, 30.0]].iter().enumerate() {
             keep_least(&mut kernel.plain[round % 2], times);
         }
         // One launch fewer in the second round.
-        keep_least(&mut kernel.native, &[5.0, 3.0, 7.0]);
-        keep_least(&mut kernel.native, &[4.0, 2.0]);
+        keep_least(&mut kernel.native, &[50.0, 30.0, 70.0]);
+        keep_least(&mut kernel.native, &[40.0, 20.0]);
         let measured = kernel.measured("a").unwrap();
-        assert_eq!((measured.plain, measured.n_launches), (9.0, 2));
+        assert_eq!((measured.plain, measured.n_launches), (90.0, 2));
         assert!((measured.ratio - 1.5).abs() < 1e-9 && (measured.noise - 1.0).abs() < 1e-9);
         kernel.plain_in_all = LEAST - 1.0;
         assert!(kernel.measured("a").is_none(), "it ran for too short a time");
-        let short = Kernel { plain: [vec![1.0], vec![1.0]], native: vec![1.0], plain_in_all: LEAST, has_native: true };
-        assert!(short.measured("a").is_none(), "its launches are too short");
+        let with = |times: Vec<f64>| Kernel {
+            plain: [times.clone(), times.clone()],
+            native: times,
+            plain_in_all: LEAST,
+            has_native: true,
+        };
+        assert!(with(vec![1.0; 100]).measured("a").is_none(), "its launches are too short");
+        assert!(with(vec![10.0]).measured("a").is_none(), "its code is cold");
+        assert!(with(vec![10.0; 2]).measured("a").is_some());
     }
 }
