@@ -197,6 +197,12 @@ impl<'c> Builder<'c> {
         }
     }
 
+    /// The elements of two vectors whose numbers are in a constant vector.
+    pub(crate) fn shuffle(&self, first: Value<'c>, second: Value<'c>, wanted: Value<'c>) -> Value<'c> {
+        let (first, second, wanted) = (first.raw(), second.raw(), wanted.raw());
+        Value::new(unsafe { (ll().LLVMBuildShuffleVector)(self.raw(), first, second, wanted, c"".as_ptr()) })
+    }
+
     pub(crate) fn extract_member(&self, aggregate: Value<'c>, index: u32) -> Value<'c> {
         Value::new(unsafe { (ll().LLVMBuildExtractValue)(self.raw(), aggregate.raw(), index, c"".as_ptr()) })
     }

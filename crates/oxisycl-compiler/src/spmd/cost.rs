@@ -21,10 +21,11 @@ use self::frequency::{Frequencies, ONE, part};
 use self::table::{Access, Kind, Table, Work, bits};
 use super::cfg::{BlockIdx, Graph, LoopIdx, Node};
 use super::checks;
+use super::packed::packed_bytes;
 use super::plan::{Guard, guard, has_all_lanes, wants_copy};
 use super::shape::{Shape, Shapes, Status};
 use super::singly::{is_copy, is_made_singly};
-use crate::llvm::{Layout, Opcode, Value};
+use crate::llvm::{Layout, Opcode, Type, Value};
 
 /// The loop over items: one more item, or one more vector.
 const NEXT_ITEM: u64 = 8;
@@ -169,6 +170,10 @@ impl<'a, 'c> Costs<'a, 'c> {
         let kind = self.kind(instruction);
         match instruction.opcode() {
             Some(Opcode::BRANCH) if instruction.operands().len() == 1 => Work::default(),
+            // In two or three parts, which are joined or taken apart.
+            Some(Opcode::LOAD | Opcode::STORE) if packed_bytes(element(instruction)).is_some() => {
+                Work { busy: 16, late: 56 }
+            }
             Some(Opcode::STORE) if kind == Kind::Access => Work { busy: 8, late: 0 },
             Some(Opcode::CALL) if let Some(bytes) = copied_bytes(instruction) => self.table.copy(bytes),
             // Mostly loaded once for a row.
@@ -225,10 +230,10 @@ impl<'a, 'c> Costs<'a, 'c> {
         if !is_store && !access.is(Opcode::LOAD) || access.is_atomic() {
             return None;
         }
-        let element = if is_store { access.operand(0).value_type() } else { access.value_type() };
+        let element = element(access);
         Some(match self.shapes.shape(access.operand(u32::from(is_store))) {
             Shape::Uniform => Access::Uniform,
-            Shape::Affine(step) if step == self.layout.size(element) as i64 => Access::Consecutive,
+            Shape::Affine(step) if step == self.layout.store_size(element) as i64 => Access::Consecutive,
             _ => Access::Anywhere,
         })
     }
@@ -238,7 +243,12 @@ impl<'a, 'c> Costs<'a, 'c> {
         if place == Access::Uniform && access.is(Opcode::LOAD) {
             return self.scalar(access);
         }
-        let of = |is_masked| self.table.access(place, width(access), lanes, access.is(Opcode::STORE), is_masked);
+        let is_store = access.is(Opcode::STORE);
+        let is_packed = place != Access::Uniform && packed_bytes(element(access)).is_some();
+        let of = |is_masked| match is_packed {
+            true => self.table.packed_access(place, width(access), lanes, is_store, is_masked),
+            false => self.table.access(place, width(access), lanes, is_store, is_masked),
+        };
         let busy = part(of(false).busy, whole) + part(of(true).busy, ONE - whole);
         Work { busy, late: of(false).late }
     }
@@ -300,6 +310,11 @@ impl<'a, 'c> Costs<'a, 'c> {
         }
         sum
     }
+}
+
+/// What a load or store accesses.
+fn element<'c>(access: Value<'c>) -> Type<'c> {
+    if access.is(Opcode::STORE) { access.operand(0).value_type() } else { access.value_type() }
 }
 
 /// The bytes that a call copies or fills, if their number is known.

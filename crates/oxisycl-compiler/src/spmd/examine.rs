@@ -5,6 +5,7 @@
 
 use super::cfg::{BlockIdx, Graph, Refusal};
 use super::memory::stride;
+use super::packed::packed_bytes;
 use super::shape::{Shape, Shapes};
 use super::singly::{COPIES, is_made_singly};
 use super::traps::is_of_traps;
@@ -198,7 +199,8 @@ fn access(shapes: &Shapes<'_, '_>, layout: Layout<'_>, access: Value<'_>) -> Che
         TypeKind::Integer(width) => matches!(width, 8 | 16 | 32 | 64),
         kind => is_element(kind),
     };
-    if has_no_gaps && layout.size(of) == layout.store_size(of) { Ok(()) } else { Err(unknown_type(of)) }
+    let is_known = has_no_gaps && layout.size(of) == layout.store_size(of) || packed_bytes(of).is_some();
+    if is_known { Ok(()) } else { Err(unknown_type(of)) }
 }
 
 /// Checks that an instruction computes with elements of vectors only.

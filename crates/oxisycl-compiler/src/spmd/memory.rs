@@ -1,12 +1,16 @@
 //! Memory: one access for all lanes, consecutive ones, and gathers and scatters. Lanes that are not active access nothing.
 
 use super::emitter::{Emitter, Mask, Rule};
+use super::packed::packed_bytes;
 use super::shape::Shape;
 use crate::llvm::{Attribute, Layout, Type, Value};
 
 impl<'c> Emitter<'c, '_> {
     /// Makes a load whose result differs between lanes.
     pub(super) fn load(&mut self, load: Value<'c>, mask: Mask<'c>) {
+        if let Some(bytes) = packed_bytes(load.value_type()) {
+            return self.packed_load(load, mask, bytes);
+        }
         let (address, alignment) = (load.operand(0), load.alignment());
         let of = self.widened(load.value_type());
         let is_consecutive = self.is_consecutive(address, load.value_type());
@@ -47,6 +51,9 @@ impl<'c> Emitter<'c, '_> {
             };
             let address = self.raw(address);
             return self.builder.store(value, address).set_alignment(alignment);
+        }
+        if let Some(bytes) = packed_bytes(value.value_type()) {
+            return self.packed_store(store, mask, bytes);
         }
         let is_consecutive = self.is_consecutive(address, value.value_type());
         let values = self.vector(value);
@@ -93,8 +100,8 @@ impl<'c> Emitter<'c, '_> {
     }
 
     /// Whether the addresses of the lanes are those of consecutive elements.
-    fn is_consecutive(&self, address: Value<'c>, element: Type<'c>) -> bool {
-        let size = Layout::of(self.module).size(element) as i64;
+    pub(super) fn is_consecutive(&self, address: Value<'c>, element: Type<'c>) -> bool {
+        let size = Layout::of(self.module).store_size(element) as i64;
         self.shape(address) == Shape::Affine(size)
     }
 

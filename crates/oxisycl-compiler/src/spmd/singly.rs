@@ -131,11 +131,9 @@ impl<'c> Emitter<'c, '_> {
         }
         self.builder.insert(copy);
         self.places.set(copy, instruction);
-        if instruction.is_atomic() || is_copy(instruction) {
-            // Scopes that were declared within a work-item say nothing about several of them.
-            copy.unmark("alias.scope");
-            copy.unmark("noalias");
-        }
+        // Scopes that were declared within a work-item say nothing about several of them.
+        copy.unmark("alias.scope");
+        copy.unmark("noalias");
         if let Some(slot) = slot {
             let whole = self.builder.load(self.widened(instruction.value_type()), slot);
             self.builder.store(self.builder.insert_lane(whole, copy, lane), slot);

@@ -7,6 +7,7 @@ mod copies;
 mod lanes;
 mod loops;
 mod neon;
+mod packed;
 mod panics;
 mod policies;
 #[cfg(target_os = "linux")]

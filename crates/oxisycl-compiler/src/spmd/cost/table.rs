@@ -325,6 +325,17 @@ impl Table {
         Work { busy, late }
     }
 
+    /// The cost of a load or store of integers of 3, 5, 6 or 7 bytes, which differ from lane to lane.
+    pub(super) fn packed_access(self, access: Access, bits: u32, lanes: u32, is_store: bool, is_masked: bool) -> Work {
+        let busy = match access {
+            // Bytes are moved between the halves of a register, and within them.
+            Access::Consecutive if !is_masked => registers(bits, lanes) * if is_store { 40 } else { 24 },
+            // One lane after the other.
+            _ => u64::from(lanes) * (if is_store { 32 } else { 28 } + if is_masked { 16 } else { 0 }),
+        };
+        Work { busy, late: 64 }
+    }
+
     /// The cost of copying or filling so many bytes for one item.
     pub(super) fn copy(self, bytes: u64) -> Work {
         Work { busy: 8 + bytes / 4, late: 40 }

@@ -9,6 +9,7 @@
 //! Memory is between pages without access. A lane that is not active and accesses what is beyond ends the process.
 
 mod layout;
+mod numbers;
 mod pages;
 mod places;
 mod program;

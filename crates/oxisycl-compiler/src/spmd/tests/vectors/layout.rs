@@ -4,12 +4,13 @@
 //! *edges*, each is a whole page for one type. Some items have elements of it that begin it or end it, and the elements of others would be beyond.
 
 use super::pages::PAGE;
+use super::program::TYPES;
 
 /// Numbers of items are below that, and each of them has places.
 pub(super) const ITEMS: u64 = 64;
-/// The types that memory has, by their sizes: integers of 8 to 64 bits, `float` and `double`.
-pub(super) const SIZES: [usize; KINDS] = [1, 2, 4, 8, 4, 8];
-pub(super) const KINDS: usize = 6;
+/// The types that memory has, by their sizes: integers of 8 to 64 bits, `float` and `double`, and integers of 24 to 56 bits.
+pub(super) const SIZES: [usize; KINDS] = [1, 2, 4, 8, 4, 8, 3, 5, 6, 7];
+pub(super) const KINDS: usize = 10;
 /// The bytes of the items' elements of one type in one part.
 pub(super) const SECTION: usize = ITEMS as usize * 8;
 /// The part of the places that have one address for all items.
@@ -24,7 +25,7 @@ pub(super) const AT_BEGIN: u64 = 11;
 
 /// Where the elements of a type begin in what all items read. Integers are the same bytes.
 pub(super) fn input(of: usize) -> usize {
-    ELEMENTS * [0, 0, 0, 0, 8, 12][of]
+    ELEMENTS * [0, 0, 0, 0, 8, 12, 0, 0, 0, 0][of]
 }
 
 /// Where a part begins in what items write: elements in order, in reverse order, out of order, and those of [`OF_ALL`].
@@ -40,6 +41,19 @@ pub(super) fn regions() -> usize {
 /// Where the edge of a type begins, from the first one on. A page without access is between two of them.
 pub(super) fn edge(of: usize) -> usize {
     of * 2 * PAGE
+}
+
+/// How LLVM's assembly names an element of an array, and what an access says of its alignment. Odd integers stand without gaps, as arrays of bytes do.
+pub(super) fn element(of: usize) -> (String, &'static str) {
+    match SIZES[of] {
+        odd if !odd.is_power_of_two() => (format!("[{odd} x i8]"), ", align 1"),
+        _ => (TYPES[of].0.to_owned(), ""),
+    }
+}
+
+/// How many of some elements an index with some bits set can choose from.
+pub(super) fn choices(count: u64) -> u64 {
+    1 << count.ilog2()
 }
 
 /// The bytes of what items write without the edges.

@@ -91,13 +91,14 @@ impl Step<'_> {
         let name = TYPES[of].0;
         let start = self.value(format!("getelementptr inbounds i8, ptr %in, i64 {}", layout::input(of)));
         let inbounds = self.one_of(&["", "inbounds ", "inbounds nuw "]);
-        let address = self.value(format!("getelementptr {inbounds}{name}, ptr {start}, i64 {index}"));
-        self.set(of, format!("load {name}, ptr {address}"));
+        let (element, align) = layout::element(of);
+        let address = self.value(format!("getelementptr {inbounds}{element}, ptr {start}, i64 {index}"));
+        self.set(of, format!("load {name}, ptr {address}{align}"));
     }
 
     /// The address of a place that the item alone accesses.
     fn own(&mut self, of: usize, way: u64) -> String {
-        let (name, size) = (TYPES[of].0, layout::SIZES[of]);
+        let ((element, _), size) = (layout::element(of), layout::SIZES[of]);
         if way == WAYS - 1 {
             // Somewhere in a region of bytes.
             let per_item = layout::REGION / size as u64;
@@ -105,7 +106,7 @@ impl Step<'_> {
                 (self.below(per_item) * size as u64).to_string()
             } else {
                 let wide = self.get(I64);
-                let index = self.value(format!("and i64 {wide}, {}", per_item - 1));
+                let index = self.value(format!("and i64 {wide}, {}", layout::choices(per_item) - 1));
                 self.value(format!("mul i64 {index}, {size}"))
             };
             let start = self.value(format!("getelementptr inbounds i8, ptr %out, i64 {}", layout::regions()));
@@ -119,7 +120,7 @@ impl Step<'_> {
         };
         let start = layout::part(way) + of * SECTION;
         let start = self.value(format!("getelementptr inbounds i8, ptr %out, i64 {start}"));
-        self.value(format!("getelementptr inbounds {name}, ptr {start}, i64 {index}"))
+        self.value(format!("getelementptr inbounds {element}, ptr {start}, i64 {index}"))
     }
 
     pub(super) fn own_place(&mut self) {
@@ -133,7 +134,7 @@ impl Step<'_> {
     pub(super) fn store(&mut self, of: usize, value: &str) {
         let way = self.below(WAYS);
         let address = self.own(of, way);
-        self.line(format!("store {} {value}, ptr {address}", TYPES[of].0));
+        self.line(format!("store {} {value}, ptr {address}{}", TYPES[of].0, layout::element(of).1));
     }
 
     /// An atomic operation whose result is not used. Another one could decide what the item does, as a wait would.
@@ -151,10 +152,10 @@ impl Step<'_> {
     /// Stores to an address, or loads from it, or does both, sometimes as an atomic operation.
     fn access(&mut self, of: usize, address: &str) {
         let name = TYPES[of].0;
-        let align = if self.below(4) == 0 { ", align 1" } else { "" };
+        let align = if self.below(4) == 0 { ", align 1" } else { layout::element(of).1 };
         let value = self.get(of);
         let how = self.below(5);
-        if how == 4 {
+        if how == 4 && layout::SIZES[of].is_power_of_two() {
             return self.atomic(of, address, &value);
         }
         if how == 0 {
@@ -189,7 +190,7 @@ impl Step<'_> {
     /// An access of an element at an edge, by the items that have one. Those of the other items would be beyond, where nothing can be accessed.
     pub(super) fn edge(&mut self) {
         let of = self.below(KINDS as u64) as usize;
-        let (name, size) = (TYPES[of].0, layout::SIZES[of] as u64);
+        let ((element, _), size) = (layout::element(of), layout::SIZES[of] as u64);
         // Where the element of item 0 is or would be. No item is of the third kind.
         let (condition, start) = match self.below(5) {
             0 | 1 => (format!("icmp ult i64 %x, {}", layout::AT_END), (PAGE as u64 - layout::AT_END * size) as i64),
@@ -214,7 +215,7 @@ impl Step<'_> {
                 _ if is_of_none => "%few".to_owned(),
                 _ => "%x".to_owned(),
             };
-            let address = step.value(format!("getelementptr {name}, ptr {start}, i64 {index}"));
+            let address = step.value(format!("getelementptr {element}, ptr {start}, i64 {index}"));
             step.access(of, &address);
         });
     }
@@ -222,13 +223,13 @@ impl Step<'_> {
     /// An access of a variable that is an array.
     pub(super) fn private(&mut self) {
         let of = self.below(KINDS as u64) as usize;
-        let (name, count) = (TYPES[of].0, 32 / layout::SIZES[of]);
+        let ((element, _), count) = (layout::element(of), layout::choices(32 / layout::SIZES[of] as u64));
         let wide = self.get(I64);
         let index = match self.below(3) {
-            0 => self.below(count as u64).to_string(),
+            0 => self.below(count).to_string(),
             _ => self.value(format!("and i64 {wide}, {}", count - 1)),
         };
-        let address = self.value(format!("getelementptr inbounds {name}, ptr %mine, i64 {index}"));
+        let address = self.value(format!("getelementptr inbounds {element}, ptr %mine, i64 {index}"));
         self.access(of, &address);
     }
 }

@@ -24,13 +24,17 @@ define internal i32 @quotient(i32 %number, i32 %divisor) noinline nounwind willr
 ";
 
 /// The types of variables: their names in LLVM's assembly, and how the variables' names begin. Those that memory has stand first.
-pub(super) const TYPES: [(&str, &str); 9] = [
+pub(super) const TYPES: [(&str, &str); 13] = [
     ("i8", "c"),
     ("i16", "h"),
     ("i32", "v"),
     ("i64", "w"),
     ("float", "f"),
     ("double", "d"),
+    ("i24", "ka"),
+    ("i40", "kb"),
+    ("i48", "kc"),
+    ("i56", "kd"),
     ("i1", "g"),
     ("ptr", "q"),
     ("{i32, i1}", "o"),
@@ -41,18 +45,30 @@ pub(super) const I32: usize = 2;
 pub(super) const I64: usize = 3;
 pub(super) const F32: usize = 4;
 pub(super) const F64: usize = 5;
-pub(super) const FLAG: usize = 6;
-pub(super) const POINTER: usize = 7;
-const PAIR: usize = 8;
+const I24: usize = 6;
+const I40: usize = 7;
+const I48: usize = 8;
+const I56: usize = 9;
+pub(super) const FLAG: usize = 10;
+pub(super) const POINTER: usize = 11;
+const PAIR: usize = 12;
+/// What numbers in registers have as many bits as in memory.
+const INTEGERS: [usize; 4] = [I8, I16, I32, I64];
+/// Integers of a number of bits that no register has.
+pub(super) const ODD: [usize; 4] = [I24, I40, I48, I56];
 /// The variables that each type has at least.
 const VARIABLES: u64 = 3;
 
 /// How variables begin but those of 32 and 64 bits, for all items and for one.
-const BEGIN: [(usize, [&str; 3]); 6] = [
+const BEGIN: [(usize, [&str; 3]); 10] = [
     (I8, ["trunc i64 %x to i8", "trunc i32 %n to i8", "add i8 3, 4"]),
     (I16, ["trunc i64 %x to i16", "trunc i32 %n to i16", "add i16 3, 4"]),
     (F32, ["uitofp i64 %x to float", "uitofp i32 %n to float", "fadd float 0.5, 1.0"]),
     (F64, ["uitofp i64 %x to double", "uitofp i32 %n to double", "fadd double 0.5, 1.0"]),
+    (I24, ["trunc i64 %x to i24", "trunc i32 %n to i24", "add i24 3, 4"]),
+    (I40, ["trunc i64 %x to i40", "zext i32 %n to i40", "add i40 3, 4"]),
+    (I48, ["trunc i64 %x to i48", "zext i32 %n to i48", "add i48 3, 4"]),
+    (I56, ["trunc i64 %x to i56", "zext i32 %n to i56", "add i56 3, 4"]),
     (FLAG, ["trunc i64 %x to i1", "trunc i32 %n to i1", "icmp ugt i64 %x, 2"]),
     (
         POINTER,
@@ -162,13 +178,13 @@ impl Step<'_> {
         self.put(of, &value);
     }
 
-    fn put(&mut self, of: usize, value: &str) {
+    pub(super) fn put(&mut self, of: usize, value: &str) {
         let number = self.variable();
         self.line(format!("store {} {value}, ptr %{}{number}", TYPES[of].0, TYPES[of].1));
     }
 
     /// Calls an intrinsic.
-    fn call(&mut self, result: &str, name: &str, arguments: &[(&str, &str)]) -> String {
+    pub(super) fn call(&mut self, result: &str, name: &str, arguments: &[(&str, &str)]) -> String {
         let types: Vec<&str> = arguments.iter().map(|(of, _)| *of).collect();
         let values: Vec<String> = arguments.iter().map(|(of, value)| format!("{of} {value}")).collect();
         self.intrinsics.insert(format!("declare {result} @llvm.{name}({})", types.join(", ")));
@@ -224,7 +240,8 @@ impl Step<'_> {
 
     /// Gives a variable another value in some items, and stores what it has in all of them.
     fn choice(&mut self) {
-        let of = self.one_of(&[I8, I16, I32, I64, F32, F64, PAIR]);
+        let odd = self.one_of(&ODD);
+        let of = self.one_of(&[I8, I16, I32, I64, F32, F64, odd, PAIR]);
         let variable = format!("%{}{}", TYPES[of].1, self.variable());
         let flag = self.get(FLAG);
         self.guarded(&flag, |step| {
@@ -245,8 +262,13 @@ impl Step<'_> {
         self.store(of, &value);
     }
 
+    /// One type of integers, of which each fourth is odd.
+    fn any_integer(&mut self) -> usize {
+        if self.below(4) == 0 { self.one_of(&ODD) } else { self.one_of(&INTEGERS) }
+    }
+
     fn integers(&mut self) {
-        let of = self.one_of(&[I8, I16, I32, I64]);
+        let of = self.any_integer();
         let name = TYPES[of].0;
         let operation = self.one_of(&["add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr"]);
         let left = self.get(of);
@@ -258,7 +280,7 @@ impl Step<'_> {
     }
 
     fn integer_calls(&mut self) {
-        let of = self.one_of(&[I8, I16, I32, I64]);
+        let of = self.one_of(&INTEGERS);
         let name = TYPES[of].0;
         let (left, right, third) = (self.get(of), self.get(of), self.get(of));
         let (left, right, third) = ((name, &*left), (name, &*right), (name, &*third));
@@ -326,74 +348,9 @@ impl Step<'_> {
         }
     }
 
-    /// Calls a function of C's, or an intrinsic that becomes one.
-    fn mathematics(&mut self) {
-        let of = self.one_of(&[F32, F64]);
-        let name = TYPES[of].0;
-        let (width, suffix) = [("f32", "f"), ("f64", "")][of - F32];
-        let (left, right) = (self.get(of), self.get(of));
-        match self.below(4) {
-            0 => {
-                let function = self.one_of(&["tan", "cbrt"]);
-                self.set(of, format!("call {name} @{function}{suffix}({name} {left})"));
-            }
-            1 => {
-                let result = self.call(name, &format!("pow.{width}"), &[(name, &left), (name, &right)]);
-                self.put(of, &result);
-            }
-            _ => {
-                let operation = self.one_of(&["exp", "exp2", "log", "log2", "sin", "cos"]);
-                let result = self.call(name, &format!("{operation}.{width}"), &[(name, &left)]);
-                self.put(of, &result);
-            }
-        }
-    }
-
-    fn conversion(&mut self) {
-        let [v, w, f, d, c, h] = [I32, I64, F32, F64, I8, I16].map(|of| self.get(of));
-        match self.below(16) {
-            0 => self.set(F32, format!("sitofp i32 {v} to float")),
-            1 => self.set(F64, format!("uitofp i64 {w} to double")),
-            2 => self.set(F64, format!("fpext float {f} to double")),
-            3 => self.set(F32, format!("fptrunc double {d} to float")),
-            4 => {
-                let value = self.call("i32", "fptosi.sat.i32.f32", &[("float", &f)]);
-                self.put(I32, &value);
-            }
-            5 => {
-                let value = self.call("i64", "fptoui.sat.i64.f64", &[("double", &d)]);
-                self.put(I64, &value);
-            }
-            6 => {
-                let value = self.call("double", "maximumnum.f64", &[("double", &d), ("double", "-1000.0")]);
-                let value = self.call("double", "minimumnum.f64", &[("double", &value), ("double", "1000.0")]);
-                self.set(I32, format!("fptosi double {value} to i32"));
-            }
-            7 => {
-                let value = self.quiet(F32, &f);
-                self.set(I32, format!("bitcast float {value} to i32"));
-            }
-            8 => {
-                let value = self.value(format!("bitcast i64 {w} to double"));
-                let value = self.quiet(F64, &value);
-                self.put(F64, &value);
-            }
-            9 => self.set(I32, format!("sext i8 {c} to i32")),
-            10 => self.set(I64, format!("zext i16 {h} to i64")),
-            11 => self.set(I8, format!("trunc i32 {v} to i8")),
-            12 => self.set(I16, format!("trunc i64 {w} to i16")),
-            13 => self.set(I16, format!("sext i8 {c} to i16")),
-            14 => self.set(F32, format!("uitofp i16 {h} to float")),
-            _ => {
-                let flag = self.get(FLAG);
-                let operation = self.one_of(&["zext", "sext"]);
-                self.set(I32, format!("{operation} i1 {flag} to i32"));
-            }
-        }
-    }
-
     fn flag(&mut self) {
-        let of = self.one_of(&[I8, I16, I32, I64, F32, F64, FLAG]);
+        let odd = self.one_of(&ODD);
+        let of = self.one_of(&[I8, I16, I32, I64, F32, F64, FLAG, odd]);
         let name = TYPES[of].0;
         let (left, right) = (self.get(of), self.get(of));
         let code = match of {
@@ -414,7 +371,8 @@ impl Step<'_> {
     }
 
     fn selection(&mut self) {
-        let of = self.one_of(&[I8, I16, I32, I64, F32, F64]);
+        let odd = self.one_of(&ODD);
+        let of = self.one_of(&[I8, I16, I32, I64, F32, F64, odd]);
         let name = TYPES[of].0;
         let (flag, yes, no) = (self.get(FLAG), self.get(of), self.get(of));
         self.set(of, format!("select i1 {flag}, {name} {yes}, {name} {no}"));
@@ -439,7 +397,7 @@ impl Step<'_> {
     }
 
     fn division(&mut self) {
-        let of = self.one_of(&[I8, I16, I32, I64]);
+        let of = self.one_of(&INTEGERS);
         let name = TYPES[of].0;
         let operation = self.one_of(&["udiv", "sdiv", "urem", "srem"]);
         let (left, right) = (self.get(of), self.get(of));
@@ -449,7 +407,7 @@ impl Step<'_> {
     }
 
     fn guarded_division(&mut self) {
-        let of = self.one_of(&[I8, I16, I32, I64]);
+        let of = self.one_of(&INTEGERS);
         let name = TYPES[of].0;
         let (operation, predicate) = self.one_of(&[("udiv", "ne"), ("urem", "ne"), ("sdiv", "sgt"), ("srem", "sgt")]);
         let (left, right) = (self.get(of), self.get(of));
