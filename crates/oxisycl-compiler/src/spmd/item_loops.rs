@@ -98,8 +98,10 @@ fn vectorise_copy<'c>(
         if let Form::Group(dimensions) = form { usize::from(dimensions).saturating_sub(1) } else { 0 };
     if float != FloatPolicy::Strict {
         libcalls::replace_for_lanes(&copy);
-        let kernel = kernel.and_then(|name| copy.function(name));
-        float_policy::apply_policies(kernel.as_slice(), &[float]);
+        // The kernel no longer calls the body of a nest.
+        let roots = [kernel, nest.map(Nest::body)].into_iter().flatten().filter_map(|name| copy.function(name));
+        let roots: Vec<_> = roots.collect();
+        float_policy::apply_policies(&roots, &vec![float; roots.len()]);
     }
     let (mut loops, mut outcomes) = (Vec::new(), Vec::new());
     let functions = copy.functions().into_iter();

@@ -59,6 +59,13 @@ pub(super) struct Nest {
     group: String,
 }
 
+impl Nest {
+    /// The name of the function of one work-item.
+    pub(super) fn body(&self) -> &str {
+        &self.body
+    }
+}
+
 /// Prepares a kernel whose loop over work-items can be parted. `None` if it has no barrier.
 pub(super) fn begin(module: &Module<'_>) -> Result<Option<Nest>, CompileError> {
     let context = module.context();
@@ -101,6 +108,17 @@ pub(super) fn begin(module: &Module<'_>) -> Result<Option<Nest>, CompileError> {
     Ok(taken.ok().map(|parts| Nest { body: parts.body, group: parts.steps }))
 }
 
+/// Replaces frozen positions by positions, which are never poison. A frozen value may be any, so it could not be made again.
+fn melt(body: Value<'_>) {
+    let positions: Vec<Value<'_>> = (1..body.parameter_count()).map(|index| body.parameter(index)).collect();
+    for frozen in body.instructions().into_iter().filter(|instruction| instruction.is(Opcode::FREEZE)) {
+        if positions.contains(&frozen.operand(0)) {
+            frozen.replace_all_uses_with(frozen.operand(0));
+            frozen.erase();
+        }
+    }
+}
+
 /// Parts the body, once all that it calls is inlined. The loops have their bodies, and no steps yet.
 pub(super) fn part<'c>(
     module: &Module<'c>,
@@ -118,6 +136,7 @@ pub(super) fn part<'c>(
     if barriers.iter().any(|barrier| barrier.function() != body) {
         return Ok(Err(Refused::new("a barrier is in a function that cannot become part of the kernel")));
     }
+    melt(body);
     let same = OfItems::of(body);
     for barrier in body.instructions().into_iter().filter(|instruction| barriers.contains(instruction)) {
         if let Some(end) = same.parting(barrier) {
