@@ -41,11 +41,11 @@ struct Captures {
 }
 
 /// So many lanes, whether they are worth it or not.
-fn of_lanes(lanes: u32) -> Wanted {
+pub(super) fn of_lanes(lanes: u32) -> Wanted {
     Wanted { level: HostLevel::V3, lanes: Lanes::Number(lanes), most_items: None, is_of_groups: false }
 }
 
-extern "C-unwind" fn fail(item: u64) -> ! {
+pub(super) extern "C-unwind" fn fail(item: u64) -> ! {
     std::panic::resume_unwind(Box::new(item))
 }
 
@@ -57,7 +57,7 @@ const ROOM: usize = 256;
 const LANES: [u32; 5] = [2, 4, 8, 16, 32];
 
 /// The machine that bodies are for: vectors of any width are valid for any processor.
-fn machine() -> Machine {
+pub(super) fn machine() -> Machine {
     let has_all = ["avx2", "fma", "bmi2"].into_iter().all(has);
     let machine = Machine::new("x86_64-unknown-linux-gnu", if has_all { "x86-64-v3" } else { "x86-64" }, "");
     machine.expect("a machine")
@@ -92,7 +92,7 @@ fn has(_feature: &str) -> bool {
 }
 
 /// Makes a library of this process from a module.
-fn link(module: &Module<'_>, machine: &Machine, is_optimised: bool) -> libloading::Library {
+pub(super) fn link(module: &Module<'_>, machine: &Machine, is_optimised: bool) -> libloading::Library {
     let passes = if is_optimised { "default<O3>" } else { "always-inline" };
     module.run(passes, Some(machine), &PassTuning::NATIVE).expect("passes");
     wide_masks::widen(module);
