@@ -41,7 +41,7 @@ pub(crate) struct Unit<'c, 'a> {
     pub(crate) is_paired: bool,
     /// The largest value that the kernel's algorithms over groups combine, in bytes.
     pub(crate) bytes_of_element: u32,
-    /// The reason why the kernel is refused, if not all work-items of a group reach a place that the library marked, as far as is proved.
+    /// The reason why the kernel is refused. It is not proved that all work-items of a group reach a place that the library marked.
     pub(crate) unproved: Option<String>,
     /// The reason why a kernel over groups is refused that allocates at group scope.
     pub(crate) allocates_at_group_scope: Option<String>,

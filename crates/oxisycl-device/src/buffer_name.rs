@@ -45,7 +45,7 @@ pub fn write_name(first: usize, f: &mut fmt::Formatter<'_>) -> Result<bool, fmt:
     names(first, f)
 }
 
-/// The same function by a name that link-time optimisation keeps. Called by native code of kernels alone.
+/// [`write_name`] by a name that link-time optimisation keeps. Called by native code of kernels alone.
 #[unsafe(no_mangle)]
 fn __oxisycl_kept_write_name(first: usize, f: &mut fmt::Formatter<'_>) -> Result<bool, fmt::Error> {
     write_name(first, f)

@@ -1,5 +1,5 @@
-//! Native code of kernels for a level of the host's processors, in libraries that are loaded and unloaded, and in programs that are optimised
-//! as a whole.
+//! Native code of kernels for a level of the host's processors, in libraries that are loaded and unloaded. Some of them are optimised as a
+//! whole.
 
 use crate::project::{Project, succeed};
 use crate::{open_and_close, plug_ins};

@@ -133,7 +133,9 @@ fn vectorise_copy<'c>(
     if let Some(nest) = nest {
         match barriers::part(&copy, machine, nest, loops.len())? {
             Ok(regions) => {
-                regions.iter().try_for_each(|parts| Ok::<_, CompileError>(rows::keep_apart(parts.steps(&copy)?, 2)))?;
+                for parts in &regions {
+                    rows::keep_apart(parts.steps(&copy)?, 2);
+                }
                 loops.extend(regions);
             }
             Err(refused) => {

@@ -9,8 +9,8 @@
 //! - `arms` has what both sides of a branch compute computed once.
 //! - `cfg` has the body's regions and nodes, and `shape` what differs between lanes.
 //! - `in_turn`, `examine` and `scalar_only` refuse what cannot be in lanes, or must not be.
-//! - `linear` puts regions in line under masks. `widen` has instructions, `singly` what has no vector form, `memory` accesses, `packed` those of
-//!   integers of odd sizes, and `traps` the way of a lane that fails. They write by `emitter`. `plan` decides what stands behind branches, and
+//! - `linear` puts regions in line under masks. `widen` has instructions, and `singly` what has no vector form. `memory` has accesses, and
+//!   `packed` those of integers of odd sizes. `traps` has the way of a lane that fails. They write by `emitter`. `plan` decides what stands behind branches, and
 //!   `conversions` replaces what processors have no instruction for.
 //! - `cost` estimates how much faster that is, and chooses the number of lanes. `llvms` finds loops that LLVM makes vectors of without lanes.
 //! - `outcome` is what is said of it all in images.

@@ -10,7 +10,7 @@ use oxisycl::prelude::*;
 
 /// No multiple of any number of lanes.
 const N: usize = 1003;
-/// As many rows as that, of another length.
+/// How many rows there are, and their length.
 const ROWS: [usize; 2] = [59, 17];
 const ITEMS: usize = 32;
 const GROUPS: usize = 16;

@@ -179,7 +179,8 @@ fn is_plain(of: Type<'_>, layout: Layout<'_>) -> bool {
     }
 }
 
-/// The variables, and the values that are the same for all work-items, that a value can be computed from again at barriers where it is alive. `None` if it cannot.
+/// What a value can be computed from again at barriers where it is alive: variables, and values that are the same for all work-items. `None` if
+/// it cannot.
 ///
 /// No such value may be computed anew while what is made of the old one is alive.
 fn leaves<'c>(

@@ -17,8 +17,8 @@
 //! barriers the first work-item runs the algorithm for all, in an item loop without lanes.
 //!
 //! # What gets over a barrier
-//! - What is the same for all work-items is in one place. Work-items of a region read the old value while others leave the new one, so there are two
-//!   places, and the group's function copies one to the other between regions.
+//! - What is the same for all work-items is in one place. Work-items of a region read the old value while others leave the new one.
+//!   So there are two places, and the group's function copies one to the other between regions.
 //! - What is made of the position and of such values, without memory, is made again.
 //! - All else is in arrays with an element for each work-item, and so are variables.
 //!

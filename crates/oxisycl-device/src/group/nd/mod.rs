@@ -68,7 +68,7 @@ pub struct NdItem<'wi, 'cg: 'wi, const D: usize, S = Range<D>> {
 impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     /// # Safety
     /// Made by the entry of a kernel over an nd-range, once for each work-item, with a lifetime that ends with the kernel's call. The position is that of the
-    /// work-item in `group`, and in native code `host` is the group, as long as the item exists, unless there are item loops.
+    /// work-item in `group`. In native code without item loops, `host` is the group, as long as the item exists.
     #[inline(always)]
     unsafe fn new(group: Group<'wi, 'cg, D, S>, local: [usize; D], linear: usize, host: *const HostGroup<'wi>) -> Self {
         Self { group, local, linear, host, turn: false }

@@ -14,7 +14,7 @@ use Type::{F32, I1, I8, I32, I64};
 
 impl Type {
     pub(super) const ALL: [Self; 5] = [I1, I8, I32, I64, F32];
-    /// Those that memory has.
+    /// The types that memory has.
     pub(super) const OF_MEMORY: [Self; 4] = [I8, I32, I64, F32];
 
     pub(super) fn name(self) -> &'static str {
