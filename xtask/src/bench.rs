@@ -7,6 +7,9 @@ mod programs;
 mod quoted;
 #[cfg(test)]
 mod shared;
+#[path = "../../benches/verdict.rs"]
+#[cfg_attr(not(test), expect(dead_code, reason = "each kernel has a bar"))]
+mod verdict;
 
 use std::env;
 use std::path::PathBuf;

@@ -21,16 +21,11 @@ use lexopt::Parser;
 use lexopt::prelude::*;
 use serde_json::{Value as Json, json};
 
+use super::verdict::Verdict;
 use crate::device_programs;
 use crate::outcome::{Failure, Outcome, Result};
 use crate::process;
 use crate::workspace::{Workspace, read};
-
-#[path = "../../../benches/verdict.rs"]
-#[expect(dead_code, reason = "each kernel has a bar")]
-mod verdict;
-
-use verdict::Verdict;
 
 /// The least speed of a native entry, of its plain one's.
 const BAR: f64 = 0.95;

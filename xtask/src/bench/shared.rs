@@ -4,15 +4,13 @@
 mod arguments;
 #[path = "../../../benches/gpu/cases.rs"]
 mod cases;
-#[path = "../../../benches/verdict.rs"]
-mod verdict;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use super::verdict::Verdict;
 use arguments::Arguments;
 use cases::CASES;
-use verdict::Verdict;
 
 fn parse(arguments: &[&str]) -> Result<(Arguments, Option<String>), String> {
     let mut reference = None;
