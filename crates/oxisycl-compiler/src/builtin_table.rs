@@ -146,6 +146,7 @@ const POSITION: Signature = Signature::Plain(&[], Some(Scalar::U64));
 const ADDRESS: Signature = Signature::Plain(&[], Some(Scalar::Address));
 const OF_ADDRESS: Signature = Signature::Plain(&[Scalar::Address], Some(Scalar::Address));
 const ASKS_ADDRESS: Signature = Signature::Plain(&[Scalar::Address], Some(Scalar::Bool));
+const LEAVE: Signature = Signature::Plain(&[Scalar::Address, Scalar::U64, Scalar::U64, Scalar::U64], None);
 const SHUFFLE: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32], Some(Scalar::U32));
 const SHUFFLE_AMONG: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32, Scalar::U32], Some(Scalar::U32));
 const MEETING: Signature = Signature::Plain(&[Scalar::U32, Scalar::U32], Some(Scalar::Bool));
@@ -187,6 +188,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     all("each_position", Signature::Nest, Effects::Memory, OwnBody),
     all("end_item_loop", ACTION, Effects::Marker, OwnBody),
     all("item_array", Signature::Plain(&[Scalar::U64], Some(Scalar::Address)), Effects::Marker, OwnBody),
+    all("leave_item", LEAVE, Effects::Memory, OwnBody),
     all("only_on_stacks", ACTION, Effects::Marker, OwnBody),
     all("not_on_the_host", Signature::Never, Effects::Ends, OwnBody),
     all("is_paired", QUESTION, Effects::None, OwnBody).with_nvptx(Later),

@@ -85,11 +85,20 @@ pub fn each_position(planes: usize, rows: usize, row: usize, body: impl Fn(usize
 #[inline(always)]
 pub fn end_item_loop() {}
 
-/// Memory of a kernel that has item loops: so many bytes for each work-item of the group and for one more. Each call in the code has memory of its own,
-/// whose alignment is 64 bytes. Null elsewhere.
+/// Memory where there are item loops: so many bytes for each work-item of the group and one more, aligned to 64 bytes. Each call has its own. Else null.
 #[inline(always)]
 pub fn item_array(_bytes: u64) -> *mut u8 {
     core::ptr::null_mut()
+}
+
+/// Leaves the plane, row and place of a work-item that unwinds. A compiler looks for what else that drops.
+///
+/// # Safety
+/// The address is that of three `usize`, which no other thread accesses meanwhile.
+#[inline(always)]
+pub unsafe fn leave_item(place: *mut u8, z: u64, y: u64, x: u64) {
+    // SAFETY: by the contract of this function.
+    unsafe { place.cast::<[usize; 3]>().write([z as usize, y as usize, x as usize]) };
 }
 
 /// Says that work-items wait in a way that no item loops replace. Does nothing.

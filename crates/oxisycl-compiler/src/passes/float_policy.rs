@@ -15,11 +15,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 // The bits of `LLVMFastMathFlags`. The two flags that promise the absence of NaNs and infinities are never set. A value that breaks the
 // promise is poison, and a branch on it undefined. LLVM may then delete the check of an index on the other side of that branch.
-const ALLOW_REASSOCIATION: u32 = 1 << 0;
+pub(crate) const ALLOW_REASSOCIATION: u32 = 1 << 0;
 const NO_SIGNED_ZEROS: u32 = 1 << 3;
-const ALLOW_RECIPROCAL: u32 = 1 << 4;
+pub(crate) const ALLOW_RECIPROCAL: u32 = 1 << 4;
 pub(crate) const ALLOW_CONTRACT: u32 = 1 << 5;
-const ALLOW_APPROXIMATION: u32 = 1 << 6;
+pub(crate) const ALLOW_APPROXIMATION: u32 = 1 << 6;
 const FAST: u32 = ALLOW_REASSOCIATION | NO_SIGNED_ZEROS | ALLOW_RECIPROCAL | ALLOW_CONTRACT | ALLOW_APPROXIMATION;
 
 /// The builtins by which a kernel chooses a policy, without `oxisycl_device::builtin::`. In native code they are functions that do nothing.

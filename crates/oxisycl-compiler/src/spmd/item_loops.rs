@@ -301,11 +301,16 @@ pub(super) fn take_apart<'c>(
 
 /// Whether code that a panic reaches does nothing that is seen outside of its function, and passes the panic on. Then it need not be reached.
 fn drops_nothing(pad: Block<'_>) -> bool {
+    all_behind(pad, is_unseen)
+}
+
+/// Whether it holds for all instructions of a block and of those that are reached from there.
+pub(super) fn all_behind<'c>(pad: Block<'c>, holds: impl Fn(Value<'c>) -> bool) -> bool {
     let mut reached = vec![pad];
     let mut next = 0;
     while let Some(block) = reached.get(next).copied() {
         next += 1;
-        if !block.instructions().into_iter().all(is_unseen) {
+        if !block.instructions().into_iter().all(&holds) {
             return false;
         }
         for successor in block.successors() {
@@ -318,7 +323,7 @@ fn drops_nothing(pad: Block<'_>) -> bool {
 }
 
 /// Whether an instruction of a landing pad only computes, or goes on, or keeps the panic in a variable of its function.
-fn is_unseen(instruction: Value<'_>) -> bool {
+pub(super) fn is_unseen(instruction: Value<'_>) -> bool {
     match instruction.opcode() {
         _ if is_note(instruction) => true,
         Some(Opcode::PHI | Opcode::GET_ELEMENT_PTR | Opcode::BRANCH | Opcode::LANDING_PAD) => true,

@@ -12,11 +12,12 @@ type Numbers = Buffer<u32, 1>;
 
 fn main() -> oxisycl::Result {
     let queue = Queue::default()?;
-    println!("product {:?}", &product(&queue)?[..4]);
+    println!("product {:?}", &product(&queue, N)?[..4]);
     println!("scanned {:?}", scanned(&queue, 3 * 20, 20)?);
     println!("collective {:?}", collective(&queue)?);
     println!("planes {:?}", planes(&queue)?);
     println!("promised {:?}", promised(&queue, 40)?);
+    println!("dropped {:?}", dropped(&queue)?);
     println!("failed {}", failing(&queue, 37)?.wait().expect_err("it panics"));
     eprintln!("native launches: {}", observe::counters().native_kernels);
     Ok(())
@@ -27,21 +28,21 @@ fn numbers(n: usize) -> oxisycl::Result<Numbers> {
 }
 
 /// A product of matrices by tiles: sums live over barriers in a loop.
-fn product(queue: &Queue) -> oxisycl::Result<Vec<u32>> {
-    let (a, b) = (numbers(N * N)?, numbers(N * N)?);
-    let c = Buffer::from_vec_nd(vec![0u32; N * N], [N, N])?;
+fn product(queue: &Queue, n: usize) -> oxisycl::Result<Vec<u32>> {
+    let (a, b) = (numbers(n * n)?, numbers(n * n)?);
+    let c = Buffer::from_vec_nd(vec![0u32; n * n], [n, n])?;
     queue.submit(|cg| {
         let (a, b, c) = (cg.access(&a, Read), cg.access(&b, Read), cg.access(&c, Write));
         let tile = Local::<u32, { TILE * TILE }>::new();
-        cg.parallel_for_nd_range(([N, N], Fixed2::<TILE, TILE>), (tile, tile), move |mut item, (left, above)| {
+        cg.parallel_for_nd_range(([n, n], Fixed2::<TILE, TILE>), (tile, tile), move |mut item, (left, above)| {
             let (a, b) = (a.view(item.global()), b.view(item.global()));
             let ([y, x], [row, column]) = (item.local_id().0, item.global_id().0);
             let mut sum = 0u32;
-            for round in 0..N / TILE {
+            for round in 0..n / TILE {
                 // SAFETY: each work-item writes its own elements before a barrier, and all only read behind it.
                 unsafe {
-                    left.set(y * TILE + x, a[row * N + round * TILE + x]);
-                    above.set(y * TILE + x, b[(round * TILE + y) * N + column]);
+                    left.set(y * TILE + x, a[row * n + round * TILE + x]);
+                    above.set(y * TILE + x, b[(round * TILE + y) * n + column]);
                 }
                 item.group().barrier();
                 for k in 0..TILE {
@@ -141,6 +142,20 @@ fn promised(queue: &Queue, limit: u32) -> oxisycl::Result<Vec<u32>> {
                     numbers.set(item.global(), tile.get(3 - own));
                 }
             }
+        })
+    })?;
+    Ok(numbers.into_vec()?)
+}
+
+/// Memory of each work-item that is given back, also if another one panics.
+fn dropped(queue: &Queue) -> oxisycl::Result<Vec<u32>> {
+    let numbers = numbers(8)?;
+    queue.submit(|cg| {
+        let numbers = cg.access(&numbers, ReadWrite);
+        cg.parallel_for_nd_range((8, Fixed1::<4>), (), move |mut item, ()| {
+            let own = vec![numbers.get(item.global()); item.local_linear_id() + 1];
+            let sum = item.group().reduce(own[0], Sum);
+            numbers.set(item.global(), sum + own.len() as u32);
         })
     })?;
     Ok(numbers.into_vec()?)

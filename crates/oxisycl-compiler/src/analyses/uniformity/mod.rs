@@ -336,6 +336,8 @@ impl<'c> Analysis<'c> {
             },
             Some(Opcode::INTEGER_COMPARISON) if all(&operands) == State::Variable => compared(operands[0], operands[1]),
             Some(Opcode::CALL) => self.called(instruction),
+            // Calls that may unwind, in native code alone.
+            Some(Opcode::INVOKE | Opcode::LANDING_PAD | Opcode::CALL_BRANCH) => State::Divergent,
             Some(Opcode::STORE | Opcode::FENCE | Opcode::BRANCH | Opcode::SWITCH | Opcode::RET) => State::Uniform,
             _ => number(all(&operands)),
         }

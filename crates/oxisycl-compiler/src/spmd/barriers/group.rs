@@ -52,7 +52,7 @@ pub(super) fn define<'c>(
             });
         });
         for same in left(code, keeping, region) {
-            let now = builder.load(number, at(&builder, layout.same(same, true)));
+            let now = builder.load(keeping.same[same], at(&builder, layout.same(same, true)));
             builder.store(now, at(&builder, layout.same(same, false)));
         }
         let exits = code.exits(region);

@@ -8,8 +8,6 @@ use crate::builtin_table::ITEM_ARRAY;
 use crate::llvm::{Layout, Module, Opcode, Type, TypeKind, Value};
 use crate::spmd::examine::Refused;
 
-/// The most bytes that all arrays have, which are on the stack of a thread. It has two mebibytes, unless the program says otherwise.
-const MAX_BYTES: u64 = 512 << 10;
 /// The most work-items of a group whose shape is computed, which is the host's limit.
 const MAX_ITEMS: u64 = 1024;
 /// What arrays of algorithms are aligned to, in bytes.
@@ -46,16 +44,17 @@ pub(super) struct Keeping<'c> {
     /// Of each piece, what is alive at its begin.
     alive: Vec<FxHashSet<Value<'c>>>,
     pub(super) arrays: Vec<Array>,
-    pub(super) n_same: usize,
+    /// The types of the values that are the same for all work-items, by their numbers, as they are in memory.
+    pub(super) same: Vec<Type<'c>>,
 }
 
 impl<'c> Keeping<'c> {
-    /// Decides for a group of so many work-items, if that is known.
+    /// Decides for a group of so many work-items, if that is known, and for so many bytes of all of them.
     pub(super) fn of(
         code: &Code<'c>,
         same: &OfItems<'c>,
         module: &Module<'c>,
-        items: Option<u64>,
+        (items, most_bytes): (Option<u64>, u64),
     ) -> Result<Self, Refused<'c>> {
         let layout = Layout::of(module);
         let mut also: FxHashMap<usize, FxHashSet<Value<'c>>> = FxHashMap::default();
@@ -76,7 +75,7 @@ impl<'c> Keeping<'c> {
                 break (alive, again);
             }
         };
-        let mut keeping = Self { ways: FxHashMap::default(), alive, arrays: Vec::new(), n_same: 0 };
+        let mut keeping = Self { ways: FxHashMap::default(), alive, arrays: Vec::new(), same: Vec::new() };
         // In the order of the code, so that the same code gives the same bytes.
         let over: FxHashSet<Value<'c>> =
             (1..code.n_regions()).flat_map(|region| keeping.alive[code.begin(region)].iter().copied()).collect();
@@ -94,12 +93,12 @@ impl<'c> Keeping<'c> {
                 })?);
                 keeping.ways.insert(value, Way::Array(keeping.arrays.len() - 1));
             } else if over.contains(&value) || is_kept(value) {
-                let way = keeping.choose(value, same, again.contains(&value), layout)?;
+                let way = keeping.choose(value, same, again.contains(&value), module)?;
                 keeping.ways.insert(value, way);
             }
         }
         let bytes: u64 = keeping.arrays.iter().map(|array| array.stride).sum();
-        let most = MAX_BYTES / (items.unwrap_or(MAX_ITEMS) + 1);
+        let most = most_bytes / (items.unwrap_or(MAX_ITEMS) + 1);
         if bytes > most {
             let reason = format!("{bytes} bytes of each work-item are kept over barriers, and at most {most} may be");
             return Err(Refused::new(reason));
@@ -112,8 +111,9 @@ impl<'c> Keeping<'c> {
         value: Value<'c>,
         same: &OfItems<'c>,
         is_again: bool,
-        layout: Layout<'_>,
+        module: &Module<'c>,
     ) -> Result<Way, Refused<'c>> {
+        let layout = Layout::of(module);
         let refused = |reason: &str| Err(Refused { reason: reason.to_owned(), at: Some(value) });
         if value.is(Opcode::ALLOCA) {
             let count = value.operand(0).integer().unwrap_or(u64::MAX);
@@ -127,8 +127,8 @@ impl<'c> Keeping<'c> {
             return refused("the result of a call that may panic is kept over a barrier");
         }
         if is_shared(same, value, layout) {
-            self.n_same += 1;
-            return Ok(Way::Same(self.n_same - 1));
+            self.same.push(in_memory(module, value.value_type()));
+            return Ok(Way::Same(self.same.len() - 1));
         }
         if is_again {
             return Ok(Way::Again);
@@ -167,6 +167,11 @@ fn array_of(value: Value<'_>) -> Option<Option<Array>> {
 fn is_shared<'c>(same: &OfItems<'c>, value: Value<'c>, layout: Layout<'_>) -> bool {
     let of = value.value_type();
     same.is_same(value) && is_plain(of, layout) && layout.store_size(of) <= 8 && array_of(value).is_none()
+}
+
+/// The type that a value has in the memory of a group. A condition takes a byte, since several of them in a vector would be bits.
+pub(super) fn in_memory<'c>(module: &Module<'c>, of: Type<'c>) -> Type<'c> {
+    if of.kind() == TypeKind::Integer(1) { Type::int(module.context(), 8) } else { of }
 }
 
 /// Whether a value of a type is a number or an address that fills its bytes. A condition becomes a byte.
@@ -232,7 +237,8 @@ fn is_used_in(code: &Code<'_>, variable: Value<'_>, pieces: &FxHashSet<usize>) -
     false
 }
 
-/// Whether an instruction computes from its operands alone, and can do so where the program does not.
+/// Whether an instruction computes from its operands alone, and can do so where the program does not. Each time it has the same bits. Arithmetic
+/// of floats has not: it may be fused in one place and not in another, and gives NaNs of any bits.
 pub(super) fn is_repeatable(instruction: Value<'_>) -> bool {
     match instruction.opcode() {
         Some(
@@ -249,18 +255,19 @@ pub(super) fn is_repeatable(instruction: Value<'_>) -> bool {
             | Opcode::SELECT
             | Opcode::INTEGER_COMPARISON
             | Opcode::FCMP
-            | Opcode::FADD
-            | Opcode::FSUB
-            | Opcode::FMUL
             | Opcode::FNEG,
         ) => true,
         Some(Opcode::UDIV | Opcode::UREM) => instruction.operand(1).integer().is_some_and(|divisor| divisor != 0),
         Some(Opcode::CALL) => {
             let computes = |callee: Value<'_>| {
-                callee.intrinsic().is_some() && COMPUTE.iter().any(|prefix| callee.name().starts_with(prefix))
+                let is_integer = matches!(instruction.value_type().kind(), TypeKind::Integer(_));
+                is_integer
+                    && callee.intrinsic().is_some()
+                    && COMPUTE.iter().any(|prefix| callee.name().starts_with(prefix))
             };
             instruction.callee().is_some_and(computes)
         }
+        Some(Opcode::FP_TRUNC | Opcode::FP_EXT) => false,
         Some(opcode) => opcode.is_cast(),
         None => false,
     }

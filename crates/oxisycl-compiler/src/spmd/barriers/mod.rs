@@ -22,7 +22,8 @@
 //! - What is made of the position and of such values, without memory, is made again.
 //! - All else is in arrays with an element for each work-item, and so are variables.
 //!
-//! Work-items that come to no barrier any more are in a panic: it unwinds out of its region and ends the group.
+//! Work-items that come to no barrier any more are in a panic: it unwinds out of its region and ends the group. The others end where they are. A kernel
+//! whose work-items would have something to drop then keeps its stacks.
 
 mod code;
 mod group;
@@ -38,8 +39,9 @@ use crate::analyses::uniformity::OfItems;
 use crate::builtin_table::ITEM_ARRAY;
 use crate::error::CompileError;
 use crate::llvm::pass_lists::DROP_UNUSED;
-use crate::llvm::{Attribute, Linkage, Machine, Module, Opcode, PassTuning, Type, Value};
+use crate::llvm::{Attribute, Block, Builder, Linkage, Machine, Module, Opcode, PassTuning, Type, Value};
 use crate::origin;
+use crate::passes::float_policy::{ALLOW_APPROXIMATION, ALLOW_REASSOCIATION, ALLOW_RECIPROCAL};
 use crate::passes::native_code;
 use code::Code;
 use keeping::Keeping;
@@ -47,6 +49,15 @@ use keeping::Keeping;
 /// The calls that stand for barriers, and for other ways to wait.
 const BARRIER: &str = "oxisycl.end_item_loop";
 const ON_STACKS: &str = "oxisycl.only_on_stacks";
+
+/// The most bytes that all arrays have. They are on the stack of a thread, which may be one of the program's that waits for the launch.
+const MAX_BYTES: u64 = 64 << 10;
+/// Flags of operations whose results depend on what is around them.
+const LOOSE: u32 = ALLOW_REASSOCIATION | ALLOW_RECIPROCAL | ALLOW_APPROXIMATION;
+/// The function by which a work-item that unwinds leaves which one it is.
+const LEAVES: &str = "oxisycl.leave_item";
+const NEVER_UNWINDS: &str = "nounwind";
+const INLINED: &str = "alwaysinline";
 
 /// Removes the way of kernels that wait.
 const DROP_UNREACHABLE: &str = "function(simplifycfg<no-sink-common-insts;no-hoist-common-insts>),globaldce";
@@ -57,6 +68,8 @@ const TIDY: &str = "sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simpl
 pub(super) struct Nest {
     body: String,
     group: String,
+    /// The most bytes that are kept over barriers, for all work-items of a group.
+    most_bytes: u64,
 }
 
 impl Nest {
@@ -83,12 +96,18 @@ pub(super) fn begin(module: &Module<'_>) -> Result<Option<Nest>, CompileError> {
             call.erase();
         }
     }
-    for (name, mark) in [("end_item_loop", BARRIER), ("only_on_stacks", ON_STACKS), ("item_array", ITEM_ARRAY)] {
+    let marks =
+        [("end_item_loop", BARRIER), ("only_on_stacks", ON_STACKS), ("item_array", ITEM_ARRAY), ("leave_item", LEAVES)];
+    for (name, mark) in marks {
         for builtin in named(name) {
             let mark = module.declare(mark, builtin.held_type());
             // A barrier stays where it is, so that what is proved of the place stays true.
-            for attribute in ["nounwind", "willreturn", "convergent"] {
+            for attribute in ["willreturn", "convergent"] {
                 mark.add_attribute(Attribute::FUNCTION, Attribute::plain(context, attribute, 0));
+            }
+            // A barrier seems to unwind, so that it is seen what a work-item drops there.
+            if name != "end_item_loop" {
+                mark.add_attribute(Attribute::FUNCTION, Attribute::plain(context, NEVER_UNWINDS, 0));
             }
             if name == "item_array" {
                 // Two calls have memory of their own each.
@@ -105,7 +124,36 @@ pub(super) fn begin(module: &Module<'_>) -> Result<Option<Nest>, CompileError> {
     let nests = named("each_position").into_iter().filter(|function| !function.is_declaration());
     let [nest] = nests.collect::<Vec<_>>()[..] else { return Ok(None) };
     let taken = item_loops::take_apart(module, nest, "oxisycl.group", 3)?;
-    Ok(taken.ok().map(|parts| Nest { body: parts.body, group: parts.steps }))
+    Ok(taken.ok().map(|parts| Nest { body: parts.body, group: parts.steps, most_bytes: MAX_BYTES }))
+}
+
+/// Whether what a panic reaches does more than to leave which work-item it was.
+fn drops(pad: Block<'_>) -> bool {
+    !item_loops::all_behind(pad, |instruction| {
+        item_loops::is_unseen(instruction)
+            || keeping::is_repeatable(instruction)
+            || instruction.callee().is_some_and(|callee| callee.name() == LEAVES)
+    })
+}
+
+/// Has barriers no longer unwind, and work-items leave which one they are by code of their own again.
+fn end_unwinding(module: &Module<'_>) -> Result<(), CompileError> {
+    let context = module.context();
+    if let Some(mark) = module.function(BARRIER) {
+        mark.add_attribute(Attribute::FUNCTION, Attribute::plain(context, NEVER_UNWINDS, 0));
+    }
+    if let Some(leave) = module.function(LEAVES) {
+        // As the builtin does it.
+        let (builder, number) = (Builder::at_end(context, Block::append(context, leave)), Type::int(context, 64));
+        for position in 0..3 {
+            let place = builder.offset(number, leave.parameter(0), number.constant(position));
+            builder.store(leave.parameter(position as u32 + 1), place);
+        }
+        builder.ret_void();
+        leave.set_linkage(Linkage::INTERNAL);
+        leave.add_attribute(Attribute::FUNCTION, Attribute::plain(context, INLINED, 0));
+    }
+    module.run("always-inline,function(simplifycfg)", None, &PassTuning::NATIVE)
 }
 
 /// Replaces frozen positions by positions, which are never poison. A frozen value may be any, so it could not be made again.
@@ -132,7 +180,15 @@ pub(super) fn part<'c>(
     if module.function(ON_STACKS).is_some_and(Value::is_used) {
         return Ok(Err(Refused::new("its work-items wait in a way that needs stacks")));
     }
-    let barriers = module.function(BARRIER).map(Value::calls).unwrap_or_default();
+    let calls = || module.function(BARRIER).map(Value::calls).unwrap_or_default();
+    if let Some(barrier) =
+        calls().into_iter().find(|call| call.is(Opcode::INVOKE) && drops(call.block().successors()[1]))
+    {
+        let reason = "a work-item has a value at a barrier that would have to be dropped if another one panics";
+        return Ok(Err(Refused { reason: reason.to_owned(), at: Some(barrier) }));
+    }
+    end_unwinding(module)?;
+    let barriers = calls();
     if barriers.iter().any(|barrier| barrier.function() != body) {
         return Ok(Err(Refused::new("a barrier is in a function that cannot become part of the kernel")));
     }
@@ -144,10 +200,16 @@ pub(super) fn part<'c>(
             return Ok(Err(Refused { reason: reason.to_owned(), at: Some(end) }));
         }
     }
+    // Vectors and the rest of a row may then come to other results, so that these are not the same for all.
+    let is_loose = |of: &Value<'_>| of.fast_math() & LOOSE != 0 && same.is_same(*of);
+    if let Some(float) = body.instructions().into_iter().find(is_loose) {
+        let reason = "a float that is the same for all its work-items is computed as the policy `fast` allows";
+        return Ok(Err(Refused { reason: reason.to_owned(), at: Some(float) }));
+    }
     let code = Code::of(body, &barriers);
     let items = group::counts(group).into_iter().map(Value::integer);
     let items = items.reduce(|all, count| Some(all?.saturating_mul(count?))).flatten();
-    let keeping = match Keeping::of(&code, &same, module, items) {
+    let keeping = match Keeping::of(&code, &same, module, (items, nest.most_bytes)) {
         Ok(keeping) => keeping,
         Err(refused) => return Ok(Err(refused)),
     };

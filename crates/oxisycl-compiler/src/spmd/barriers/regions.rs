@@ -33,7 +33,7 @@ impl<'c> Frame<'c> {
     const ARRAYS: usize = 5;
 
     pub(super) fn of(context: &'c Context, keeping: &Keeping<'c>) -> Self {
-        Self { context, n_arrays: keeping.arrays.len(), n_same: keeping.n_same }
+        Self { context, n_arrays: keeping.arrays.len(), n_same: keeping.same.len() }
     }
 
     /// How many places there are.

@@ -100,7 +100,7 @@ fn parted(
     let of = |name: &str| module.function(name).expect("it is there");
     native_code::compile_like(&context, of("group"), of("body"));
     let before = of("body").print();
-    let nest = Nest { body: "body".to_owned(), group: "group".to_owned() };
+    let nest = Nest { body: "body".to_owned(), group: "group".to_owned(), most_bytes: 1 << 20 };
     let regions = match part(&module, &machine, &nest, 0).expect("passes") {
         Ok(regions) => regions,
         Err(refused) => {

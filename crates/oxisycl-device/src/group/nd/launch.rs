@@ -9,7 +9,7 @@ use crate::argument::{Bound, DeviceForm, values};
 use crate::group::launch::{GroupKind, GroupLaunch, device_group, each_group};
 use crate::group::scope::{Group, for_positions, linear, local_position, size_of_group};
 use crate::group::shape::Shape;
-use crate::kernel::{OnUnwind as OnUnwindAlone, host_position, last_axes, leave_id};
+use crate::kernel::{host_position, last_axes, leave_id};
 use crate::{NdRange, Range, builtin};
 
 /// A kernel over an nd-range as a named type, launched with `launch_nd_range`.
@@ -245,7 +245,7 @@ unsafe fn run_loops<'wi, 'cg: 'wi, S: Shape<D>, const D: usize>(
             unsafe { core::hint::unreachable_unchecked() };
         }
         let local = last_axes([z, y, x]);
-        let guard = OnUnwindAlone { id: group.phase_item(local, 0).global().id().0, chunk };
+        let guard = OnUnwindInLoop { id: group.phase_item(local, 0).global().id().0, chunk };
         if cfg!(panic = "abort") {
             builtin::in_turn();
             leave_id(chunk, guard.id);
@@ -254,6 +254,22 @@ unsafe fn run_loops<'wi, 'cg: 'wi, S: Shape<D>, const D: usize>(
         kernel(unsafe { NdItem::new(group.again(), local, (z * rows + y) * row + x, core::ptr::null()) });
         core::mem::forget(guard);
     });
+}
+
+/// Leaves the id of the work-item that panicked, for [`run_loops`].
+struct OnUnwindInLoop<'c, const D: usize> {
+    id: [usize; D],
+    chunk: &'c HostChunk,
+}
+
+impl<const D: usize> Drop for OnUnwindInLoop<'_, D> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Zero in front of the first dimension. Nothing else is done here that a compiler could take for a drop of the kernel's own.
+        let of = |behind: usize| self.id.get(D.wrapping_sub(behind)).map_or(0, |position| *position as u64);
+        // SAFETY: the chunk's own place, and the calling thread runs the chunk.
+        unsafe { builtin::leave_item(self.chunk.item.as_ptr().cast(), of(3), of(2), of(1)) };
+    }
 }
 
 /// Ends the others when the work-item that waited first unwinds.

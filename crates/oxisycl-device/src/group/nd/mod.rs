@@ -236,6 +236,7 @@ impl<'wi, 'cg: 'wi, const D: usize, S: Shape<D>> NdItem<'wi, 'cg, D, S> {
     fn end_item_loop(&self) {
         builtin::end_item_loop();
         if cfg!(panic = "abort") {
+            builtin::in_turn();
             // SAFETY: native code, whose chunk exists by the contract of `Group::new`.
             leave_id(unsafe { &*self.group.chunk() }, self.global_id().0);
         }
