@@ -8,6 +8,7 @@ pub(crate) mod exports;
 pub(crate) mod group_scope;
 pub(crate) mod kernels;
 pub(crate) mod legality;
+pub(crate) mod natural_loops;
 pub(crate) mod open_loops;
 pub(crate) mod references;
 pub(crate) mod source_location;

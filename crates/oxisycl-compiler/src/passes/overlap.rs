@@ -8,7 +8,8 @@
 //! Invariant: what is marked here decides about speed only. A group has at least as many registers as before, and can be launched.
 
 use super::counters::n_rounds;
-use super::unrolling::{COUNT, LARGEST_BODY, Loop};
+use super::unrolling::{COUNT, LARGEST_BODY};
+use crate::analyses::natural_loops::Loop;
 use crate::llvm::{Attribute, Module, Opcode, Value};
 
 /// LLVM's attribute for the least groups that a processor holds at a time.

@@ -7,9 +7,8 @@
 //!
 //! Invariant: the mark decides about speed only.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::llvm::{Block, Module, Value};
+use crate::analyses::natural_loops::Loop;
+use crate::llvm::Module;
 
 /// The mark of a loop, with its unroll factor.
 const UNROLL_LOOP: &str = "oxisycl.unroll_loop";
@@ -39,99 +38,10 @@ fn divisor(of: usize, limit: usize) -> Option<usize> {
     (2..=of.min(limit)).rev().find(|candidate| of.is_multiple_of(*candidate))
 }
 
-/// A natural loop.
-pub(super) struct Loop<'c> {
-    blocks: FxHashSet<Block<'c>>,
-    /// The branches back to the header.
-    ends: Vec<Value<'c>>,
-}
-
-impl<'c> Loop<'c> {
-    /// The innermost loop around a block, if no other is within it.
-    fn around(block: Block<'c>) -> Option<Self> {
-        Self::innermost(&block.end().function().blocks()).into_iter().find(|found| found.blocks.contains(&block))
-    }
-
-    /// The loops of a function that no other is within.
-    pub(super) fn innermost(blocks: &[Block<'c>]) -> Vec<Self> {
-        let loops = loops(blocks);
-        let is_within = |inner: &Self, outer: &Self| {
-            inner.blocks.len() < outer.blocks.len() && inner.blocks.is_subset(&outer.blocks)
-        };
-        let has_other: Vec<bool> =
-            loops.iter().map(|outer| loops.iter().any(|inner| is_within(inner, outer))).collect();
-        loops.into_iter().zip(has_other).filter_map(|(found, has_other)| (!has_other).then_some(found)).collect()
-    }
-
-    /// The branch back to the header, if there is one.
-    pub(super) fn end(&self) -> Option<Value<'c>> {
-        if let &[end] = self.ends.as_slice() { Some(end) } else { None }
-    }
-
-    /// The loop's instructions, in no order.
-    pub(super) fn instructions(&self) -> impl Iterator<Item = Value<'c>> {
-        self.blocks.iter().flat_map(|block| block.instructions())
-    }
-
-    fn n_instructions(&self) -> usize {
-        self.instructions().count()
-    }
-}
-
-/// The loops of a function, by its back edges.
-fn loops<'c>(blocks: &[Block<'c>]) -> Vec<Loop<'c>> {
-    let mut predecessors: FxHashMap<Block<'c>, Vec<Block<'c>>> = FxHashMap::default();
-    for &block in blocks {
-        for successor in block.successors() {
-            predecessors.entry(successor).or_default().push(block);
-        }
-    }
-    let mut loops = Vec::new();
-    for (head, latches) in edges_back(blocks[0]) {
-        let mut inside = FxHashSet::from_iter([head]);
-        let mut queue = latches.clone();
-        while let Some(block) = queue.pop() {
-            if inside.insert(block) {
-                queue.extend(predecessors.get(&block).into_iter().flatten());
-            }
-        }
-        // A way into the middle of a loop leads to the function's beginning. Such a loop has more than one head.
-        if head == blocks[0] || !inside.contains(&blocks[0]) {
-            loops.push(Loop { blocks: inside, ends: latches.into_iter().map(Block::end).collect() });
-        }
-    }
-    loops
-}
-
-/// The targets of back edges, with their sources, by a depth-first search.
-fn edges_back(first: Block<'_>) -> Vec<(Block<'_>, Vec<Block<'_>>)> {
-    let (mut seen, mut open) = (FxHashSet::from_iter([first]), FxHashSet::from_iter([first]));
-    let mut way = vec![(first, first.successors())];
-    let mut found: Vec<(Block<'_>, Vec<Block<'_>>)> = Vec::new();
-    while let Some((block, left)) = way.last_mut() {
-        let block = *block;
-        let Some(next) = left.pop() else {
-            open.remove(&block);
-            way.pop();
-            continue;
-        };
-        if seen.insert(next) {
-            open.insert(next);
-            way.push((next, next.successors()));
-        } else if open.contains(&next) {
-            match found.iter_mut().find(|(head, _)| *head == next) {
-                Some((_, latches)) if latches.contains(&block) => {}
-                Some((_, latches)) => latches.push(block),
-                None => found.push((next, vec![block])),
-            }
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llvm::Value;
     use crate::passes::tests::{context, module};
 
     /// The hint at each branch of a kernel, in their order.

@@ -4,9 +4,8 @@
 //! piece of code, which has more values than there are registers. Loops of the kernel's own may be unrolled: what differs
 //! in their rounds is constant then. So calls stay alone at first, until the loops of rows are the innermost ones.
 
-use rustc_hash::FxHashSet;
-
-use crate::llvm::{Attribute, Block, Context, Value};
+use crate::analyses::natural_loops::Loop;
+use crate::llvm::{Attribute, Context, Value};
 
 /// Keeps calls of a function where and as often as they are.
 const ONCE: &str = "noduplicate";
@@ -22,51 +21,33 @@ pub(super) fn keep_together(context: &Context, steps: Value<'_>) {
 pub(super) fn keep_apart(steps: Value<'_>, n_loops: usize) {
     steps.remove_attribute(Attribute::FUNCTION, ONCE);
     for call in steps.calls() {
-        let mut loops = loops(call.function());
-        loops.retain(|of| of.blocks.contains(&call.block()));
-        loops.sort_by_key(|of| of.blocks.len());
-        for of in loops.iter().take(n_loops) {
-            of.latch.end().set_loop_hints(&[ONE_COPY]);
+        keep_as_one(call, n_loops);
+    }
+}
+
+/// Keeps all loops around calls of a function from being unrolled, in its callers and in theirs.
+pub(super) fn keep_rounds(called: Value<'_>) {
+    let mut functions = vec![called];
+    let mut next = 0;
+    while let Some(function) = functions.get(next).copied() {
+        next += 1;
+        for call in function.calls() {
+            keep_as_one(call, usize::MAX);
+            if !functions.contains(&call.function()) {
+                functions.push(call.function());
+            }
         }
     }
 }
 
-/// The blocks between a block and one that goes back to it.
-struct Loop<'c> {
-    latch: Block<'c>,
-    blocks: FxHashSet<Block<'c>>,
-}
-
-fn loops<'c>(function: Value<'c>) -> Vec<Loop<'c>> {
-    let blocks = function.blocks();
-    let before = |block: Block<'c>| blocks.iter().copied().filter(move |other| other.successors().contains(&block));
-    let mut loops = Vec::new();
-    for (latch, header) in back_edges(function) {
-        let mut inside = FxHashSet::from_iter([header, latch]);
-        let mut next = vec![latch];
-        while let Some(block) = next.pop() {
-            next.extend(before(block).filter(|other| block != header && inside.insert(*other)));
-        }
-        loops.push(Loop { latch, blocks: inside });
+/// Keeps so many loops around an instruction from being unrolled, the innermost ones.
+fn keep_as_one(instruction: Value<'_>, n_loops: usize) {
+    let mut loops = Loop::all(&instruction.function().blocks());
+    loops.retain(|of| of.blocks.contains(&instruction.block()));
+    loops.sort_by_key(|of| of.blocks.len());
+    for end in loops.iter().take(n_loops).flat_map(|of| &of.ends) {
+        end.set_loop_hints(&[ONE_COPY]);
     }
-    loops
-}
-
-/// The blocks that go back to a block on the way to them, with that block.
-fn back_edges(function: Value<'_>) -> Vec<(Block<'_>, Block<'_>)> {
-    let entry = function.blocks()[0];
-    let (mut way, mut seen, mut edges) = (vec![(entry, 0)], FxHashSet::from_iter([entry]), Vec::new());
-    while let Some((block, position)) = way.last_mut() {
-        let (block, next) = (*block, *position);
-        *position += 1;
-        match block.successors().get(next).copied() {
-            Some(successor) if seen.insert(successor) => way.push((successor, 0)),
-            Some(successor) if way.iter().any(|(on_way, _)| *on_way == successor) => edges.push((block, successor)),
-            Some(_) => {}
-            None => _ = way.pop(),
-        }
-    }
-    edges
 }
 
 #[cfg(test)]
@@ -112,5 +93,42 @@ mod tests {
             (first, simplify())
         };
         assert_eq!([calls(0), calls(1), calls(2)], [(48, 0), (1, 3), (1, 1)]);
+    }
+
+    #[test]
+    fn rounds_with_a_call_in_what_they_call_stay_one_loop() {
+        let text = "declare void @barrier()
+            define internal void @waits(ptr %at) {
+            call void @barrier()
+            store volatile i64 1, ptr %at
+            ret void }
+            define void @kernel(ptr %env) {
+            entry: br label %round
+            round:
+            %r = phi i64 [ 0, %entry ], [ %nr, %round ]
+            %at = getelementptr i64, ptr %env, i64 %r
+            call void @waits(ptr %at)
+            %nr = add i64 %r, 1
+            %again = icmp ult i64 %nr, 3
+            br i1 %again, label %round, label %fill
+            fill:
+            %i = phi i64 [ 0, %round ], [ %ni, %fill ]
+            store volatile i64 %i, ptr %env
+            %ni = add i64 %i, 1
+            %more = icmp ult i64 %ni, 5
+            br i1 %more, label %fill, label %end
+            end: ret void }";
+        let context = context();
+        let counts = |keeps: bool| {
+            let module = module(&context, text);
+            if keeps {
+                keep_rounds(module.function("barrier").expect("it is declared"));
+            }
+            module.run("thinlto-pre-link<O3>", None, &PassTuning::NATIVE).expect("passes");
+            let stores = module.function("kernel").expect("the kernel").instructions().into_iter();
+            (module.function("barrier").expect("it").calls().len(), stores.filter(|of| of.is_volatile()).count())
+        };
+        // The other loop may be unrolled.
+        assert_eq!([counts(false), counts(true)], [(3, 8), (1, 6)]);
     }
 }

@@ -12,7 +12,8 @@ type Numbers = Buffer<u32, 1>;
 
 fn main() -> oxisycl::Result {
     let queue = Queue::default()?;
-    println!("product {:?}", &product(&queue, N)?[..4]);
+    println!("product {:?}", &product::<0>(&queue, N)?[..4]);
+    println!("product {:?}", &product::<N>(&queue, N)?[..4]);
     println!("scanned {:?}", scanned(&queue, 3 * 20, 20)?);
     println!("collective {:?}", collective(&queue)?);
     println!("planes {:?}", planes(&queue)?);
@@ -27,8 +28,8 @@ fn numbers(n: usize) -> oxisycl::Result<Numbers> {
     Buffer::from_elements((0..n as u32).map(|i| i.wrapping_mul(0x9E37_79B9) >> 20))
 }
 
-/// A product of matrices by tiles: sums live over barriers in a loop.
-fn product(queue: &Queue, n: usize) -> oxisycl::Result<Vec<u32>> {
+/// A product of matrices by tiles: sums live over barriers in a loop. The kernel knows how many rounds there are, or learns it from the program.
+fn product<const SIZE: usize>(queue: &Queue, n: usize) -> oxisycl::Result<Vec<u32>> {
     let (a, b) = (numbers(n * n)?, numbers(n * n)?);
     let c = Buffer::from_vec_nd(vec![0u32; n * n], [n, n])?;
     queue.submit(|cg| {
@@ -37,6 +38,7 @@ fn product(queue: &Queue, n: usize) -> oxisycl::Result<Vec<u32>> {
         cg.parallel_for_nd_range(([n, n], Fixed2::<TILE, TILE>), (tile, tile), move |mut item, (left, above)| {
             let (a, b) = (a.view(item.global()), b.view(item.global()));
             let ([y, x], [row, column]) = (item.local_id().0, item.global_id().0);
+            let n = if SIZE > 0 { SIZE } else { n };
             let mut sum = 0u32;
             for round in 0..n / TILE {
                 // SAFETY: each work-item writes its own elements before a barrier, and all only read behind it.

@@ -35,6 +35,7 @@ mod tests;
 use super::examine::Refused;
 use super::in_turn::OTHER_MEMORY;
 use super::item_loops::{self, ItemLoop};
+use super::rows;
 use crate::analyses::uniformity::OfItems;
 use crate::builtin_table::ITEM_ARRAY;
 use crate::error::CompileError;
@@ -124,6 +125,10 @@ pub(super) fn begin(module: &Module<'_>) -> Result<Option<Nest>, CompileError> {
     let nests = named("each_position").into_iter().filter(|function| !function.is_declaration());
     let [nest] = nests.collect::<Vec<_>>()[..] else { return Ok(None) };
     let taken = item_loops::take_apart(module, nest, "oxisycl.group", 3)?;
+    // Rounds that are unrolled have a region each, and what LLVM moves from one to another has to be kept between them.
+    if let Some(mark) = module.function(BARRIER) {
+        rows::keep_rounds(mark);
+    }
     Ok(taken.ok().map(|parts| Nest { body: parts.body, group: parts.steps, most_bytes: MAX_BYTES }))
 }
 
