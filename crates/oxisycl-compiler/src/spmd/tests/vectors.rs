@@ -31,7 +31,7 @@ use crate::spmd::emitter::Rule;
 use crate::spmd::item_loops::define_steps;
 use crate::spmd::vectorise_without;
 
-const PROGRAMS: u64 = 48;
+const PROGRAMS: u64 = 150;
 /// Enough that each rule which is left out is missed.
 const PROGRAMS_FOR_A_RULE: u64 = 200;
 /// Numbers of lanes that bodies have without a rule.
