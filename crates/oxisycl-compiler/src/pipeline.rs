@@ -125,6 +125,7 @@ pub(crate) const PASSES: &[Pass] = &[
         // As rustc leaves them out of optimised code. They hide what is never reached.
         strip_host_abi::drop_library_checks(&unit.module);
         libcalls::replace_exact(&unit.module);
+        x86::lower_assembly(&unit.module);
         unit.run_llvm(DROP_UNREACHABLE)?;
         // Of other kernels of the crate. They would keep functions, which have to be compiled with each kernel.
         while native_code::drop_unused_statics(&unit.module) {
@@ -410,6 +411,7 @@ fn vectorise_item_loops(unit: &mut Unit<'_, '_>) -> Result<(), CompileError> {
     };
     unit.item_loops.extend(done.outcomes);
     unit.unproved = done.waits;
+    unit.is_parted = done.is_parted;
     if let Some(module) = done.module {
         unit.function = unit.function.and_then(|function| module.function(function.name()));
         unit.module = module;

@@ -27,6 +27,7 @@ use crate::options::{FloatPolicy, Lanes, Options};
 use crate::passes::{arena, early_exits, float_policy, libcalls, native_code, thread_coarsening};
 use crate::pipeline::{self, Phase};
 use crate::refused::Refused;
+use crate::spmd::outcome::Outcome;
 use crate::toolchain::Toolchain;
 use crate::unit::Unit;
 
@@ -340,13 +341,30 @@ impl<'c, 'a> Program<'c, 'a> {
     fn decide_native(&self) -> Decision {
         let Self { unit: Unit { module, calls, unproved, .. }, kernel, searches, .. } = self;
         let waits = unproved.as_deref().map(|reason| kernel.with_place(reason));
-        match waits.or_else(|| exports::refusal(module, &kernel.entry, calls, &searches.unknown)) {
+        let refusal = waits.or_else(|| exports::refusal(module, &kernel.entry, calls, &searches.unknown));
+        match refusal.or_else(|| self.gains_nothing()) {
             Some(reason) => Decision::IsRefused(kernel.unsupported(reason)),
             None => {
                 let findings = legality::Findings { may_panic: true, may_print: true, ..legality::Findings::default() };
                 Decision::Runs(Box::new(entry_of(kernel.clone(), findings, Vec::new())))
             }
         }
+    }
+
+    /// Why rustc's own code of a kernel is as good, if the compiler may choose.
+    ///
+    /// Code of one item after the other is that of another optimiser, and now and then much slower. So there has to be a reason for it.
+    fn gains_nothing(&self) -> Option<String> {
+        let Unit { module, lanes, item_loops, is_parted, .. } = &self.unit;
+        if *lanes != Lanes::Auto || *is_parted || native_code::uses_level(module) {
+            return None;
+        }
+        let reasons = item_loops.iter().map(|outcome| match outcome {
+            Outcome::Scalar(reason) => Some(reason),
+            Outcome::Vector { .. } | Outcome::Llvms { .. } => None,
+        });
+        let reasons = reasons.collect::<Option<Vec<_>>>()?;
+        Some(format!("its code would be as fast as rustc's: its work-items run one by one: {}", reasons.first()?))
     }
 
     /// Lowers optimised code to code that the target's code generator accepts.

@@ -51,6 +51,8 @@ pub(crate) struct Unit<'c, 'a> {
     pub(crate) lanes: Lanes,
     /// What became of the kernel's item loops, if they were to be vectorised.
     pub(crate) item_loops: Vec<Outcome>,
+    /// Whether the kernel is parted at its barriers, so that no work-item needs a stack.
+    pub(crate) is_parted: bool,
     /// How often code was linked into the module.
     pub(crate) round: u32,
 }
@@ -78,6 +80,7 @@ impl<'c, 'a> Unit<'c, 'a> {
             calls_at_group_scope: None,
             lanes: Lanes::default(),
             item_loops: Vec::new(),
+            is_parted: false,
             round: 0,
         }
     }

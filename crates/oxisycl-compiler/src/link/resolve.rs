@@ -19,6 +19,10 @@ pub(crate) enum Scope {
     Native,
 }
 
+/// Parts of the names of functions that the standard library has instances of, and that do next to nothing. Optimised code of rustc's has
+/// instances of its own, which are inlined. Code that is not optimised calls those of the standard library.
+const SMALL: [&str; 1] = ["27TrustedRandomAccessNoCoerce4size"];
+
 /// A symbol can be missing again after its definition was found to be unused and removed, but not often.
 const MOST_SEARCHES: usize = 50;
 
@@ -62,7 +66,7 @@ pub(crate) fn link_missing(
         let is_linked_later = match scope {
             Scope::WithoutFormatting => formats_itself(name),
             Scope::Everything => false,
-            Scope::Native if libcalls::is_copied(name) => false,
+            Scope::Native if libcalls::is_copied(name) || is_small(name) => false,
             Scope::Native => !is_of_rust(name) || library.is_exported(name)?,
         };
         if is_linked_later {
@@ -104,6 +108,10 @@ pub(crate) fn link_missing(
     Ok(!needed.is_empty())
 }
 
+fn is_small(name: &str) -> bool {
+    SMALL.iter().any(|part| name.contains(part))
+}
+
 /// Removes definitions of the module that are not wanted now: they would be linked with the other definitions that refer to them.
 fn declare(module: &Module<'_>, is_unwanted: &dyn Fn(&str) -> bool) {
     for value in module.functions().into_iter().chain(module.globals()) {
@@ -131,6 +139,7 @@ fn exported_definitions(module: &Module<'_>, library: &mut Library<'_>) -> Resul
         if !value.is_declaration()
             && is_of_rust(value.name())
             && !is_thread_local
+            && !is_small(value.name())
             && library.is_exported(value.name())?
         {
             exported.insert(value.name().to_owned());

@@ -6,8 +6,9 @@
 
 use oxisycl_image::HostLevel;
 
-use crate::llvm::{Attribute, Context, Linkage, Module, Opcode, Type, Value};
+use crate::llvm::{Attribute, Context, Layout, Linkage, Module, Opcode, Type, TypeKind, Value};
 use crate::origin;
+use crate::spmd::widen::elementwise;
 
 /// The processors that all levels have more features than.
 const LOWER: [&str; 2] = ["x86-64", "x86-64-v2"];
@@ -15,6 +16,12 @@ const LOWER: [&str; 2] = ["x86-64", "x86-64-v2"];
 const AT_EVERY_INSTRUCTION: u64 = 2;
 /// The attribute of an entry that rustc has compiled for a processor which may have features that the level lacks.
 const PROCESSOR: &str = "oxisycl-processor";
+
+/// Bytes of a vector of the oldest processors.
+const OLDEST_VECTOR: u64 = 16;
+/// Operations that the oldest processors have no instruction for, as intrinsics' names without `llvm.` and types.
+const OF_LEVELS: [&str; 9] =
+    ["fma", "fmuladd", "floor", "ceil", "trunc", "rint", "nearbyint", "roundeven", "ctpop"];
 
 /// Sets the level on all functions, and makes all but the entries local. Features that rustc has set on single functions stay, in addition.
 pub(crate) fn set_level(module: &Module<'_>, level: HostLevel, is_entry: &dyn Fn(&str) -> bool) {
@@ -109,6 +116,19 @@ pub(crate) fn drop_unused_statics(module: &Module<'_>) -> bool {
     !unused.is_empty()
 }
 
+/// Whether code has what the level's processors have and the oldest ones lack: wider vectors than theirs, or instructions of other kinds.
+pub(crate) fn uses_level(module: &Module<'_>) -> bool {
+    let is_wide = |of: Type<'_>| of.kind() == TypeKind::Vector && Layout::of(module).size(of) > OLDEST_VECTOR;
+    let is_half = |value: Value<'_>| value.value_type().kind() == TypeKind::Half;
+    let uses = |instruction: Value<'_>| match instruction.opcode() {
+        Some(Opcode::FP_EXT) if is_half(instruction.operand(0)) => true,
+        Some(Opcode::FP_TRUNC) if is_half(instruction) => true,
+        Some(Opcode::CALL) if elementwise(instruction).is_some_and(|name| OF_LEVELS.contains(&name)) => true,
+        _ => is_wide(instruction.value_type()),
+    };
+    module.functions().into_iter().flat_map(Value::instructions).any(uses)
+}
+
 /// Calls functions by the names that link-time optimisation keeps, where there are such. The last change, since passes know functions by their
 /// own names.
 pub(crate) fn call_kept(module: &Module<'_>) {
@@ -129,4 +149,29 @@ fn is_copied(global: Value<'_>) -> bool {
 /// The processor that the program's own code of an entry is for, if it may have features that the level lacks.
 pub(crate) fn other_processor(module: &Module<'_>, entry: &str) -> Option<String> {
     module.function(entry)?.text_attribute(Attribute::FUNCTION, PROCESSOR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::passes::tests::{context, module};
+
+    #[test]
+    fn code_uses_a_level_by_wide_vectors_and_by_instructions_that_the_oldest_processors_lack() {
+        let context = context();
+        let uses = |code: &str| {
+            let text = format!(
+                "declare float @llvm.floor.f32(float)
+                declare float @llvm.sqrt.f32(float)
+                define void @f(ptr %p) {{
+                %x = load float, ptr %p
+                {code}
+                ret void }}"
+            );
+            uses_level(&module(&context, &text))
+        };
+        assert!(!uses("%v = load <4 x float>, ptr %p") && uses("%v = load <8 x float>, ptr %p"));
+        assert!(uses("%y = call float @llvm.floor.f32(float %x)") && !uses("%y = call float @llvm.sqrt.f32(float %x)"));
+        assert!(uses("%y = fptrunc float %x to half") && !uses("%y = fpext float %x to double"));
+    }
 }

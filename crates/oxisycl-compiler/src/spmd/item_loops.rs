@@ -56,6 +56,8 @@ pub(crate) struct Vectorisation<'c> {
     pub(crate) outcomes: Vec<Outcome>,
     /// Whether the loop moves more than it computes, in vectors of LLVM's.
     pub(crate) is_stream: bool,
+    /// Whether the loops are those between a kernel's barriers.
+    pub(crate) is_parted: bool,
     /// The reason why work-items wait for each other on stacks, if they do. Native code has none.
     pub(crate) waits: Option<String>,
 }
@@ -63,7 +65,7 @@ pub(crate) struct Vectorisation<'c> {
 impl Vectorisation<'_> {
     /// Without a change.
     pub(crate) fn none(outcomes: Vec<Outcome>) -> Self {
-        Self { module: None, outcomes, is_stream: false, waits: None }
+        Self { module: None, outcomes, is_stream: false, is_parted: false, waits: None }
     }
 }
 
@@ -190,7 +192,7 @@ fn vectorise_copy<'c>(
     copy.run(DROP_UNUSED, Some(machine), &TUNING)?;
     // Regions are better than stacks without lanes, too.
     let module = (is_vector || nest.is_some()).then_some(copy);
-    Ok(Vectorisation { module, outcomes, is_stream, waits: None })
+    Ok(Vectorisation { module, outcomes, is_stream, is_parted: nest.is_some(), waits: None })
 }
 
 /// The name of the function of a loop.

@@ -80,7 +80,7 @@ mod singly;
 mod tests;
 mod traps;
 pub(crate) mod wide_masks;
-mod widen;
+pub(crate) mod widen;
 
 use cfg::Graph;
 use cost::{Costs, Estimate};

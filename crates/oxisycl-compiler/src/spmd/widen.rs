@@ -64,7 +64,7 @@ pub(super) fn is_note(call: Value<'_>) -> bool {
 }
 
 /// The name of an intrinsic that acts on each element, without `llvm.` and its types.
-pub(super) fn elementwise(call: Value<'_>) -> Option<&'static str> {
+pub(crate) fn elementwise(call: Value<'_>) -> Option<&'static str> {
     let callee = call.callee().filter(|callee| callee.intrinsic().is_some())?;
     let name = callee.name().strip_prefix("llvm.")?;
     let is_it = |known: &&&str| {
@@ -208,6 +208,7 @@ impl<'c> Emitter<'c, '_> {
                 let (left, mut right) = (self.vector(operand(0)), self.vector(operand(1)));
                 if let Mask::Some(mask) = mask
                     && is_division(opcode)
+                    && !divides_always(operand(1))
                     && self.has(Rule::Divisors)
                 {
                     let one = self.splat(operand(1).value_type().constant(1));
@@ -244,6 +245,13 @@ impl<'c> Emitter<'c, '_> {
         let id = call.callee().and_then(Value::intrinsic).expect("it is an intrinsic");
         self.builder.call(self.module.intrinsic_of(id, &types), &values)
     }
+}
+
+/// Whether any number may be divided by a divisor. Lanes that are not active divide by a constant, too: processors have no division of vectors,
+/// but multiply in the place of one by a constant.
+fn divides_always(divisor: Value<'_>) -> bool {
+    let TypeKind::Integer(bits @ 1..=64) = divisor.value_type().kind() else { return false };
+    divisor.integer().is_some_and(|number| number != 0 && number != u64::MAX >> (64 - bits))
 }
 
 /// Whether vectors of a type are what the vectoriser handles: numbers of 1 to 64 bits, `float`, `double` and addresses.

@@ -4,7 +4,8 @@
 //! that Rust's `core::arch` calls. What needs a newer processor is behind a question that is answered in `passes::cpu_features`. An
 //! intrinsic that is not in the table stays, and makes its kernels unsupported (`analyses::legality`).
 //!
-//! The crate `libm`, which `no_std` crates use, has square roots as assembly of the host. They are operations, too.
+//! The crate `libm`, which `no_std` crates use, has square roots as assembly of the host. They are operations, too, and for native code as
+//! well. Their encoding is that of the oldest processors, which others are slow to mix with instructions for AVX.
 
 #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
 mod tests;
@@ -25,7 +26,8 @@ pub(crate) fn lower(module: &Module<'_>) -> Result<(), CompileError> {
 const ASSEMBLY: [(&str, &str); 2] =
     [("\"sqrtss ${0:x}, ${0:x}\"", "llvm.sqrt.f32"), ("\"sqrtsd ${0:x}, ${0:x}\"", "llvm.sqrt.f64")];
 
-fn lower_assembly(module: &Module<'_>) {
+/// Replaces inline assembly whose operation is known.
+pub(crate) fn lower_assembly(module: &Module<'_>) {
     for instruction in module.functions().into_iter().flat_map(|function| function.instructions()) {
         let Some(callee) = instruction.callee().filter(|callee| callee.kind() == ValueKind::InlineAsm) else {
             continue;

@@ -88,6 +88,32 @@ fn items_that_do_not_load_have_wild_addresses() {
 }
 
 #[test]
+fn lanes_that_are_not_active_divide_by_constants_too() {
+    let text = |divisor: &str| {
+        let body = body(&format!(
+            "%u = load i32, ptr %a
+             %odd = or i32 %u, 1
+             %is = icmp ult i32 %u, 20
+             br i1 %is, label %then, label %end
+             then:
+             %q = udiv i32 %u, {divisor}
+             %r = srem i32 %q, {divisor}
+             store i32 %r, ptr %o
+             br label %end
+             end:
+             ret void"
+        ));
+        check(&body);
+        let text = text_in_lanes(&body);
+        let divisions = text.lines().filter(|line| line.contains(" = udiv <4") || line.contains(" = srem <4"));
+        divisions.map(|line| line.ends_with(", splat (i32 31)")).collect::<Vec<_>>()
+    };
+    let constant = text("31");
+    assert!(!constant.is_empty() && constant.iter().all(|is_constant| *is_constant), "{constant:?}");
+    assert!(text("%odd").iter().all(|is_constant| !is_constant));
+}
+
+#[test]
 fn items_that_no_lane_loads_for_have_a_null_pointer() {
     let code = "%u = load i32, ptr %a
          %is.far = icmp ugt i64 %n, 1000
