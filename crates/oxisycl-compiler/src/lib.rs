@@ -55,5 +55,5 @@ pub use native_assembly::{Assembly, NATIVE_FILE, NativeFunction, disassemble};
 pub use options::{FloatPolicy, Lanes, Options};
 pub use origin::{REPLACED, RESERVED};
 pub use registration::{Registers, SECTION, registration_object};
-pub use spmd::outcome::{LoopForm, LoopRemark, loop_remarks, place_of_refusal};
+pub use spmd::outcome::{AS_FAST, LoopForm, LoopRemark, loop_remarks, place_of_refusal};
 pub use toolchain::Toolchain;

@@ -27,7 +27,7 @@ use crate::options::{FloatPolicy, Lanes, Options};
 use crate::passes::{arena, early_exits, float_policy, libcalls, native_code, thread_coarsening};
 use crate::pipeline::{self, Phase};
 use crate::refused::Refused;
-use crate::spmd::outcome::Outcome;
+use crate::spmd::outcome::{AS_FAST, Outcome};
 use crate::toolchain::Toolchain;
 use crate::unit::Unit;
 
@@ -364,7 +364,7 @@ impl<'c, 'a> Program<'c, 'a> {
             Outcome::Vector { .. } | Outcome::Llvms { .. } => None,
         });
         let reasons = reasons.collect::<Option<Vec<_>>>()?;
-        Some(format!("its code would be as fast as rustc's: its work-items run one by one: {}", reasons.first()?))
+        Some(format!("{AS_FAST}its work-items run one by one: {}", reasons.first()?))
     }
 
     /// Lowers optimised code to code that the target's code generator accepts.

@@ -3,12 +3,14 @@
 //! Warns of aspects, too, that a kernel needs and does not state although it states some. Owns the choice between a warning and a note. A kernel that no target of the build runs is a warning, with the reason. So is one that a
 //! target cannot run if the user named that target, or if it is the first default target. The first one runs most kernels. The user may not
 //! want the other targets, so one note for each of them sums up the kernels that another target runs. The reasons are in the images.
-//! Native code is left out without harm. So a note sums up those kernels if the user named the level, and else there is none.
+//! Native code is left out without harm. So a note sums up those kernels if the user named the level, and else there is none. Nor is there one of
+//! kernels whose plain code is as fast.
 //! Invariants: each kernel without code is in a message for each such target, and the messages depend on the images and on that choice
 //! alone. Does not print.
 
 use std::collections::HashSet;
 
+use oxisycl_compiler::AS_FAST;
 use oxisycl_image::{DeviceImage, Form, KernelEntry, UnsupportedKernel, user_name};
 
 use crate::settings::NATIVE;
@@ -37,7 +39,8 @@ pub(super) fn messages(targets: &[(&str, Vec<DeviceImage>)], are_targets_named: 
         let is_native = target.starts_with(NATIVE);
         let may_be_unwanted = position > 0 && !are_targets_named;
         let mut run_elsewhere = Vec::new();
-        for kernel in images.iter().flat_map(|image| &image.unsupported) {
+        let is_worse = |kernel: &&UnsupportedKernel| !kernel.reason.starts_with(AS_FAST);
+        for kernel in images.iter().flat_map(|image| &image.unsupported).filter(is_worse) {
             if is_native || may_be_unwanted && run_somewhere.contains(&(kernel.type_id, kernel.form)) {
                 run_elsewhere.push(user_name(&kernel.type_name));
             } else if let Some((_, of_targets)) = warnings.iter_mut().find(|(other, _)| *other == kernel) {
@@ -191,6 +194,8 @@ mod tests {
             [messages(&targets, true), messages(&targets[..1], true)],
             [expected.to_vec(), expected[1..].to_vec()]
         );
+        let as_fast = format!("{AS_FAST}its work-items run one by one");
+        assert_eq!(messages(&[made(host, &["b"], &[("a", &as_fast)])], true), []);
         let by_default = [made("sm_70", &["b"], &[]), made(host, &["a"], &[("b", "it uses a static")])];
         assert_eq!(messages(&by_default, false), []);
         // What only the host runs is missing elsewhere.

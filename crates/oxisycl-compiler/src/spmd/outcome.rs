@@ -8,6 +8,8 @@ use oxisycl_image::SourceLocation;
 
 use super::cost::Gain;
 
+/// What the reason begins with where rustc's own code of a kernel is as good as another one.
+pub const AS_FAST: &str = "it is as fast: ";
 /// What each outcome begins with, among the options of a build.
 const BEGIN: &str = "; its work-items run ";
 
