@@ -44,6 +44,7 @@ mod random;
 #[expect(dead_code, reason = "launches and images are for the benchmark of OpenCL")]
 mod reference;
 mod streams;
+mod structures;
 mod tiles;
 
 use std::error::Error;
@@ -178,7 +179,7 @@ fn run_cases(host: &Device, options: Options, seed: u64, mode: Mode) -> Result<V
     let setting = Setting { options, queue, seed, mode, opencl };
     let mut results = Vec::new();
     if mode != Mode::Beside {
-        for run in [grids::run, products::run, points::run, counts::run, streams::run] {
+        for run in [grids::run, products::run, points::run, counts::run, streams::run, structures::run] {
             run(&setting, &mut results)?;
         }
     }

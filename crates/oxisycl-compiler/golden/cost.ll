@@ -338,3 +338,33 @@ end:
   store i32 %s2, ptr %o
   ret void
 }
+
+; Vectors of three numbers, which get length 1.
+define void @normalised(ptr %env, i64 %x) {
+  %a = load ptr, ptr %env
+  %b.at = getelementptr i8, ptr %env, i64 8
+  %b = load ptr, ptr %b.at
+  %p = getelementptr inbounds [12 x i8], ptr %a, i64 %x
+  %p1 = getelementptr inbounds i8, ptr %p, i64 4
+  %p2 = getelementptr inbounds i8, ptr %p, i64 8
+  %v0 = load float, ptr %p
+  %v1 = load float, ptr %p1
+  %v2 = load float, ptr %p2
+  %s0 = fmul float %v0, %v0
+  %s1 = fmul float %v1, %v1
+  %s2 = fmul float %v2, %v2
+  %s01 = fadd float %s0, %s1
+  %s = fadd float %s01, %s2
+  %root = call float @llvm.sqrt.f32(float %s)
+  %by = fdiv float 1.0, %root
+  %r0 = fmul float %v0, %by
+  %r1 = fmul float %v1, %by
+  %r2 = fmul float %v2, %by
+  %q = getelementptr inbounds [12 x i8], ptr %b, i64 %x
+  %q1 = getelementptr inbounds i8, ptr %q, i64 4
+  %q2 = getelementptr inbounds i8, ptr %q, i64 8
+  store float %r0, ptr %q
+  store float %r1, ptr %q1
+  store float %r2, ptr %q2
+  ret void
+}

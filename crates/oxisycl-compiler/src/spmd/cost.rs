@@ -5,6 +5,7 @@
 //!
 //! All numbers are integers, so that a build has the same bytes on each machine. Caches, and what LLVM makes of a body by itself, are not looked at.
 
+mod fields;
 mod frequency;
 mod judge;
 mod registers;
@@ -21,6 +22,7 @@ use self::frequency::{Frequencies, ONE, part};
 use self::table::{Access, Kind, Table, Work, bits};
 use super::cfg::{BlockIdx, Graph, LoopIdx, Node};
 use super::checks;
+use super::fields::{Field, Groups};
 use super::packed::packed_bytes;
 use super::plan::{Guard, guard, has_all_lanes, wants_copy};
 use super::shape::{Shape, Shapes, Status};
@@ -33,6 +35,10 @@ const NEXT_ITEM: u64 = 8;
 const ASK_MASK: u64 = 20;
 /// A bounds check of all lanes by two scalar comparisons.
 const SCALAR_CHECK: u64 = 12;
+/// How late fields are there.
+const OF_FIELDS: u64 = 64;
+/// The lanes by which groups of fields are judged.
+const LANES_OF_GROUPS: u32 = 8;
 
 /// The time that a body takes, in eighths of a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,11 +74,36 @@ pub(super) struct Costs<'a, 'c> {
     shapes: &'a Shapes<'a, 'c>,
     layout: Layout<'a>,
     table: Table,
+    groups: Groups<'c>,
 }
 
 impl<'a, 'c> Costs<'a, 'c> {
+    #[cfg(test)]
     pub(super) fn new(graph: &'a Graph<'c>, shapes: &'a Shapes<'a, 'c>, layout: Layout<'a>, level: HostLevel) -> Self {
-        Self { graph, shapes, layout, table: Table::of(level) }
+        let groups = Groups::of(graph, shapes, layout, None);
+        Self::with(graph, shapes, layout, (level, groups))
+    }
+
+    /// Of all groups of fields, those stay that are worth it.
+    pub(super) fn with(
+        graph: &'a Graph<'c>,
+        shapes: &'a Shapes<'a, 'c>,
+        layout: Layout<'a>,
+        (level, mut groups): (HostLevel, Groups<'c>),
+    ) -> Self {
+        let table = Table::of(level);
+        groups.retain(|group| {
+            let single = |field: &Field<'c>| {
+                table.access(Access::Anywhere, 8 * field.size as u32, LANES_OF_GROUPS, group.is_store, false).busy
+            };
+            table.fields(group, LANES_OF_GROUPS) < group.fields.iter().map(single).sum()
+        });
+        Self { graph, shapes, layout, table, groups }
+    }
+
+    /// The groups of fields that are worth it.
+    pub(super) fn into_groups(self) -> Groups<'c> {
+        self.groups
     }
 
     /// The estimate for so many lanes.
@@ -100,7 +131,7 @@ impl<'a, 'c> Costs<'a, 'c> {
         for instruction in instructions {
             let varies = self.shapes.shape(instruction) == Shape::Varying;
             match self.place(instruction) {
-                Some(Access::Consecutive) => moved += u64::from(width(instruction) / 8),
+                Some(Access::Consecutive | Access::Fields) => moved += u64::from(width(instruction) / 8),
                 Some(Access::Anywhere) => return None,
                 None if varies && !checks::is_decided(self.graph, self.shapes, instruction) => {
                     computed += self.scalar(instruction).busy
@@ -232,6 +263,7 @@ impl<'a, 'c> Costs<'a, 'c> {
         }
         let element = element(access);
         Some(match self.shapes.shape(access.operand(u32::from(is_store))) {
+            _ if self.groups.get(access).is_some() => Access::Fields,
             Shape::Uniform => Access::Uniform,
             Shape::Affine(step) if step == self.layout.store_size(element) as i64 => Access::Consecutive,
             _ => Access::Anywhere,
@@ -249,6 +281,12 @@ impl<'a, 'c> Costs<'a, 'c> {
             true => self.table.packed_access(place, width(access), lanes, is_store, is_masked),
             false => self.table.access(place, width(access), lanes, is_store, is_masked),
         };
+        if let Some(group) = self.groups.get(access) {
+            let is_leader = group.leader().access == access;
+            let together = if is_leader { self.table.fields(group, lanes) } else { 0 };
+            let single = self.table.access(Access::Anywhere, width(access), lanes, is_store, true);
+            return Work { busy: part(together, whole) + part(single.busy, ONE - whole), late: OF_FIELDS };
+        }
         let busy = part(of(false).busy, whole) + part(of(true).busy, ONE - whole);
         Work { busy, late: of(false).late }
     }

@@ -9,6 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use super::cfg::{Graph, LoopIdx, Node};
+use super::fields::Groups;
 use super::shape::{Shape, Shapes};
 use crate::llvm::{Block, Builder, Context, Module, Opcode, Places, Type, TypeKind, Value};
 
@@ -55,6 +56,12 @@ pub(super) enum Rule {
     LoadMasks,
     /// Lanes that are not active load no other elements, which can end the process.
     GatherMasks,
+    /// Nothing is loaded behind the last field of the last lane's structure, which can end the process.
+    LastStructure,
+    /// A field is not loaded before or stored behind an access that may be at its place.
+    FieldOrder,
+    /// No byte is stored between fields.
+    WholeStructures,
     /// Lanes that are not active divide by 1, where another division can end the process.
     Divisors,
 }
@@ -62,7 +69,7 @@ pub(super) enum Rule {
 impl Rule {
     /// Rules whose lack is seen in memory, or by which item fails.
     #[cfg(test)]
-    pub(super) const HARMLESS: [Self; 14] = [
+    pub(super) const HARMLESS: [Self; 16] = [
         Self::StoreMasks,
         Self::ScatterMasks,
         Self::LastLane,
@@ -77,6 +84,8 @@ impl Rule {
         Self::LeftLanes,
         Self::EmptyBlocks,
         Self::FailedLanes,
+        Self::FieldOrder,
+        Self::WholeStructures,
     ];
 }
 
@@ -86,6 +95,7 @@ pub(super) struct Emitter<'c, 'a> {
     pub(super) context: &'c Context,
     pub(super) graph: &'a Graph<'c>,
     pub(super) shapes: &'a Shapes<'a, 'c>,
+    pub(super) groups: &'a Groups<'c>,
     /// The function for single work-items.
     pub(super) body: Value<'c>,
     /// The function for `lanes` of them.
@@ -107,6 +117,8 @@ pub(super) struct Emitter<'c, 'a> {
     pub(super) loops: FxHashMap<LoopIdx, (Option<Value<'c>>, Block<'c>)>,
     /// Values of the block that is being made.
     pub(super) local: FxHashMap<Value<'c>, Value<'c>>,
+    /// Loaded fields of the block that is being made.
+    pub(super) fields: FxHashMap<Value<'c>, Value<'c>>,
     /// Variables of single work-items that only the code of traps uses.
     pub(super) of_traps: FxHashMap<Value<'c>, Value<'c>>,
     /// The rule that a test leaves out.
@@ -116,7 +128,7 @@ pub(super) struct Emitter<'c, 'a> {
 impl<'c, 'a> Emitter<'c, 'a> {
     pub(super) fn new(
         module: &'a Module<'c>,
-        (graph, shapes): (&'a Graph<'c>, &'a Shapes<'a, 'c>),
+        (graph, shapes, groups): (&'a Graph<'c>, &'a Shapes<'a, 'c>, &'a Groups<'c>),
         (body, copy): (Value<'c>, Value<'c>),
         lanes: u32,
         without: Option<Rule>,
@@ -128,6 +140,7 @@ impl<'c, 'a> Emitter<'c, 'a> {
             context,
             graph,
             shapes,
+            groups,
             body,
             copy,
             lanes,
@@ -140,6 +153,7 @@ impl<'c, 'a> Emitter<'c, 'a> {
             masks: FxHashMap::default(),
             loops: FxHashMap::default(),
             local: FxHashMap::default(),
+            fields: FxHashMap::default(),
             of_traps: FxHashMap::default(),
             without,
         }

@@ -141,6 +141,7 @@ impl<'c> Emitter<'c, '_> {
             match instruction.opcode() {
                 Some(Opcode::PHI) => self.define_phi(*instruction),
                 Some(Opcode::BRANCH | Opcode::RET) => {}
+                _ if let Some(group) = self.group(*instruction, mask) => self.field(*instruction, group),
                 _ => self.instruction(*instruction, mask),
             }
         }

@@ -7,6 +7,7 @@ use oxisycl_image::HostLevel;
 use super::PREPARE;
 use super::cfg::{BlockIdx, Graph};
 use super::cost::Costs;
+use super::fields::Groups;
 use super::item_loops::{ItemLoop, define_steps};
 use super::shape::Shapes;
 use crate::error::CompileError;
@@ -68,7 +69,8 @@ fn expected(module: &Module<'_>, machine: &Machine, level: HostLevel, body: Valu
     }
     let layout = Layout::of(module);
     let shapes = Shapes::of(&graph, layout);
-    let is_stream = Costs::new(&graph, &shapes, layout, level).is_stream();
+    // Structures are as LLVM accesses them.
+    let is_stream = Costs::with(&graph, &shapes, layout, (level, Groups::default())).is_stream();
     Ok(if is_stream { Own::Stream } else { Own::Vectors })
 }
 

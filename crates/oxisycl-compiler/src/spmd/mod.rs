@@ -9,8 +9,9 @@
 //! - `arms` has what both sides of a branch compute computed once.
 //! - `cfg` has the body's regions and nodes, and `shape` what differs between lanes.
 //! - `in_turn`, `examine` and `scalar_only` refuse what cannot be in lanes, or must not be.
-//! - `linear` puts regions in line under masks. `widen` has instructions, and `singly` what has no vector form. `memory` has accesses, and
-//!   `packed` those of integers of odd sizes. `traps` has the way of a lane that fails. They write by `emitter`. `plan` decides what stands behind branches, and
+//! - `fields` finds accesses of structures in an array that are made together.
+//! - `linear` puts regions in line under masks. `widen` has instructions, and `singly` what has no vector form. `memory` has accesses,
+//!   `interleaved` those of structures, and `packed` those of integers of odd sizes. `traps` has the way of a lane that fails. They write by `emitter`. `plan` decides what stands behind branches, and
 //!   `conversions` replaces what processors have no instruction for.
 //! - `cost` estimates how much faster that is, and chooses the number of lanes. `llvms` finds loops that LLVM makes vectors of without lanes.
 //! - `outcome` is what is said of it all in images.
@@ -62,9 +63,11 @@ mod conversions;
 mod cost;
 mod emitter;
 mod examine;
+mod fields;
 #[cfg(test)]
 mod fuzz;
 mod in_turn;
+mod interleaved;
 pub(crate) mod item_loops;
 mod linear;
 mod llvms;
@@ -86,6 +89,7 @@ use cfg::Graph;
 use cost::{Costs, Estimate};
 use emitter::{Emitter, Mask};
 use examine::Refused;
+use fields::Groups;
 use oxisycl_image::HostLevel;
 use shape::Shapes;
 
@@ -156,7 +160,8 @@ fn vectorise_without<'c>(
     if let Err(refusal) = scalar_only::scalar_only(&graph, &shapes) {
         return Ok(Err(refusal.into()));
     }
-    let costs = Costs::new(&graph, &shapes, layout, level);
+    let groups = Groups::of(&graph, &shapes, layout, without);
+    let costs = Costs::with(&graph, &shapes, layout, (level, groups));
     let estimate = match lanes {
         Lanes::Number(lanes) => match most_items.filter(|most| u64::from(lanes) > *most) {
             Some(most) => return Ok(Err(Refused::new(format!("its rows have {most} work-items")))),
@@ -182,7 +187,8 @@ fn vectorise_without<'c>(
         copy.set_personality(personality);
     }
     llvm::describe(module, copy, body);
-    let mut emitter = Emitter::new(module, (&graph, &shapes), (body, copy), lanes, without);
+    let groups = costs.into_groups();
+    let mut emitter = Emitter::new(module, (&graph, &shapes, &groups), (body, copy), lanes, without);
     let first = emitter.new_block();
     emitter.builder.move_to(first);
     emitter.region(None, Mask::All);

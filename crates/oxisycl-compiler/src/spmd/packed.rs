@@ -25,7 +25,18 @@ impl<'c> Emitter<'c, '_> {
         if !self.is_consecutive(address, of) {
             return self.singly(load, mask);
         }
-        let (address, alignment) = (self.raw(address), load.alignment());
+        let address = self.raw(address);
+        let whole = self.unpacked((address, load.alignment()), (bytes, in_register));
+        let value = self.builder.cast(Opcode::TRUNC, whole, self.widened(of));
+        self.define(load, value);
+    }
+
+    /// Loads consecutive elements of so many bytes, as the next larger ones.
+    pub(super) fn unpacked(
+        &self,
+        (address, alignment): (Value<'c>, u32),
+        (bytes, in_register): (u32, u32),
+    ) -> Value<'c> {
         let together = (GROUP / in_register).min(self.lanes);
         let mut groups = Vec::new();
         for first in (0..self.lanes).step_by(together as usize) {
@@ -47,9 +58,7 @@ impl<'c> Emitter<'c, '_> {
             };
             groups = groups.chunks_exact(2).map(join).collect();
         }
-        let whole = self.builder.cast(Opcode::BITCAST, groups[0], self.int(8 * in_register).vector(self.lanes));
-        let value = self.builder.cast(Opcode::TRUNC, whole, self.widened(of));
-        self.define(load, value);
+        self.builder.cast(Opcode::BITCAST, groups[0], self.int(8 * in_register).vector(self.lanes))
     }
 
     /// Makes a store of such integers to places that differ.
@@ -61,11 +70,21 @@ impl<'c> Emitter<'c, '_> {
         }
         let values = self.vector(value);
         let whole = self.builder.cast(Opcode::ZEXT, values, self.int(8 * in_register).vector(self.lanes));
+        let address = self.raw(address);
+        self.pack(whole, (address, store.alignment()), (bytes, in_register));
+    }
+
+    /// Stores the low bytes of elements without gaps.
+    pub(super) fn pack(
+        &self,
+        whole: Value<'c>,
+        (address, alignment): (Value<'c>, u32),
+        (bytes, in_register): (u32, u32),
+    ) {
         let all = self.builder.cast(Opcode::BITCAST, whole, self.int(8).vector(self.lanes * in_register));
         let wanted: Vec<u32> = (0..self.lanes * bytes).map(|at| at / bytes * in_register + at % bytes).collect();
         let packed = self.shuffle(all, all.value_type().poison(), &wanted);
-        let address = self.raw(address);
-        self.builder.store(packed, address).set_alignment(store.alignment());
+        self.builder.store(packed, address).set_alignment(alignment);
     }
 
     /// The bytes of two vectors that have these numbers.

@@ -4,6 +4,7 @@ mod bodies;
 mod checks;
 mod conversions;
 mod copies;
+mod fields;
 mod lanes;
 mod loops;
 mod neon;
@@ -52,7 +53,7 @@ pub(super) extern "C-unwind" fn fail(item: u64) -> ! {
 /// The length of the arrays that bodies get.
 const LENGTH: usize = 64;
 /// The words that arrays have. No item writes to words that another one writes to, so that a second place of an item is 70 words behind its first.
-const ROOM: usize = 256;
+const ROOM: usize = 272;
 /// The numbers of lanes that bodies run with.
 const LANES: [u32; 5] = [2, 4, 8, 16, 32];
 

@@ -125,7 +125,7 @@ impl<'c> Costs<'_, 'c> {
             return match self.place(instruction)? {
                 Access::Anywhere if instruction.is(Opcode::STORE) => Some(Part::Scatters),
                 Access::Anywhere => Some(Part::Gathers),
-                Access::Consecutive if whole < ONE => Some(Part::MaskedAccesses),
+                Access::Consecutive | Access::Fields if whole < ONE => Some(Part::MaskedAccesses),
                 _ => None,
             };
         }

@@ -76,6 +76,8 @@ pub(super) enum Access {
     Uniform,
     /// Consecutive elements.
     Consecutive,
+    /// Fields of structures: see [`Table::fields`].
+    Fields,
     Anywhere,
 }
 
@@ -313,13 +315,13 @@ impl Table {
                     8 * n
                 }
             }
-            (Access::Anywhere, _) if is_v4 => {
+            (Access::Anywhere | Access::Fields, _) if is_v4 => {
                 let all = if is_store { of_lanes * 8 + 64 } else { of_lanes * 6 + 32 };
                 all + if is_masked { 8 } else { 0 }
             }
             // LLVM takes them apart.
-            (Access::Anywhere, false) => of_lanes * if is_store { 24 } else { 20 },
-            (Access::Anywhere, true) => of_lanes * if is_store { 44 } else { 40 } + 24,
+            (Access::Anywhere | Access::Fields, false) => of_lanes * if is_store { 24 } else { 20 },
+            (Access::Anywhere | Access::Fields, true) => of_lanes * if is_store { 44 } else { 40 } + 24,
         };
         let late = if access == Access::Anywhere { 80 } else { 40 };
         Work { busy, late }
@@ -334,6 +336,40 @@ impl Table {
             _ => u64::from(lanes) * (if is_store { 32 } else { 28 } + if is_masked { 16 } else { 0 }),
         };
         Work { busy, late: 64 }
+    }
+
+    /// The cost of a load of a register.
+    pub(super) fn of_load(self) -> u64 {
+        4
+    }
+
+    pub(super) fn of_store(self) -> u64 {
+        8
+    }
+
+    /// The cost of a move into or out of half a register.
+    pub(super) fn of_half(self) -> u64 {
+        4
+    }
+
+    /// The cost of elements of two registers, each at its place.
+    pub(super) fn of_blend(self, unit: u64) -> u64 {
+        if unit < 4 { 8 } else { 4 }
+    }
+
+    /// The cost of elements of one register or two at other places.
+    pub(super) fn of_shuffle(self, unit: u64, is_of_two: bool) -> u64 {
+        if unit < 4 && is_of_two { 20 } else { 8 }
+    }
+
+    /// The cost of the bytes of a register that get or lose gaps.
+    pub(super) fn of_bytes(self) -> u64 {
+        24
+    }
+
+    /// The cost of a field that is parted from an integer or joined with it, for a register.
+    pub(super) fn of_part(self) -> u64 {
+        8
     }
 
     /// The cost of copying or filling so many bytes for one item.

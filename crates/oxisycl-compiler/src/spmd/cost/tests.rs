@@ -68,7 +68,7 @@ fn verdict(of: &str, level: HostLevel) -> Result<u32, String> {
 
 #[test]
 fn computing_gets_lanes_and_scattered_memory_does_not() {
-    for name in ["nbody", "mandelbrot", "stencil", "blur", "polynomial"] {
+    for name in ["nbody", "mandelbrot", "stencil", "blur", "polynomial", "normalised"] {
         for level in HostLevel::ALL {
             assert!(verdict(name, level).is_ok_and(|lanes| lanes >= 4), "{name}: {:?}", verdict(name, level));
         }

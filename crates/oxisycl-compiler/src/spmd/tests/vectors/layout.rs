@@ -1,7 +1,9 @@
 //! The memory of random bodies: what all items read, and what each of them writes.
 //!
-//! There are eight arrays between pages without access. Two begin or end at one: what all items read, and what each of them writes. Of the others, the
+//! There are arrays between pages without access. Two begin or end at one: what all items read, and what each of them writes. Of the others, the
 //! *edges*, each is a whole page for one type. Some items have elements of it that begin it or end it, and the elements of others would be beyond.
+//! Behind these, each size of structures has a page, with one for each item. The last page is
+//! for all items to read, and ends with a structure.
 
 use super::pages::PAGE;
 use super::program::TYPES;
@@ -23,6 +25,13 @@ const ELEMENTS: usize = 128;
 pub(super) const AT_END: u64 = 21;
 pub(super) const AT_BEGIN: u64 = 11;
 
+/// The bytes that structures have.
+pub(super) const STRIDES: [usize; 9] = [2, 3, 4, 6, 8, 12, 16, 20, 24];
+/// The pages that are edges, have structures, and are read.
+pub(super) const EDGES: usize = KINDS + STRIDES.len() + 1;
+/// The items that have a structure at the end of the page that is read.
+pub(super) const IN_TABLE: u64 = 32;
+
 /// Where the elements of a type begin in what all items read. Integers are the same bytes.
 pub(super) fn input(of: usize) -> usize {
     ELEMENTS * [0, 0, 0, 0, 8, 12, 0, 0, 0, 0][of]
@@ -41,6 +50,16 @@ pub(super) fn regions() -> usize {
 /// Where the edge of a type begins, from the first one on. A page without access is between two of them.
 pub(super) fn edge(of: usize) -> usize {
     of * 2 * PAGE
+}
+
+/// Where the page begins that has structures of one size, counted from the first edge on. The last one has what is read.
+pub(super) fn structures(number: usize) -> usize {
+    edge(KINDS + number)
+}
+
+/// Where item 0's structure is in its page. There is room for one more behind the last one.
+pub(super) fn first_structure(number: usize) -> usize {
+    PAGE - (ITEMS as usize + 1) * STRIDES[number]
 }
 
 /// How LLVM's assembly names an element of an array, and what an access says of its alignment. Odd integers stand without gaps, as arrays of bytes do.
@@ -70,6 +89,16 @@ pub(super) fn owners_of_edge(of: usize) -> Vec<Option<u64>> {
         if item >= AT_BEGIN {
             own((item - AT_BEGIN) as usize * SIZES[of]);
         }
+    }
+    owners
+}
+
+/// The item that has each byte of a page with structures.
+pub(super) fn owners_of_structures(number: usize) -> Vec<Option<u64>> {
+    let (mut owners, stride) = (vec![None; PAGE], STRIDES[number]);
+    for item in 0..ITEMS {
+        let start = first_structure(number) + item as usize * stride;
+        owners[start..start + stride].fill(Some(item));
     }
     owners
 }

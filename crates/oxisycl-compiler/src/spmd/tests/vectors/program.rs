@@ -202,7 +202,7 @@ impl Step<'_> {
     }
 
     fn any(&mut self, is_tame: bool) {
-        match self.below(43) {
+        match self.below(47) {
             0..=5 => computation(self.random, self.text, self.name),
             6..=8 => self.integers(),
             9 => self.integer_calls(),
@@ -224,6 +224,8 @@ impl Step<'_> {
             35 if !is_tame => self.guarded_call(),
             36 | 37 if !is_tame => self.edge(),
             40..=42 => self.choice(),
+            43 | 44 => self.structure(),
+            45 | 46 if !is_tame => self.table(),
             _ => self.own_place(),
         }
     }
