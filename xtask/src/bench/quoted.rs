@@ -1,6 +1,6 @@
 //! Holds what the README says of a GPU's speed against the newest results that are kept of each card, in files named `gpu-DAY-CARD.json`.
 //! Compares what the README and the book say of OpenCL with the newest results, in files named `opencl-DAY.md`. Compares what they say
-//! beside the host device with all of them.
+//! beside plain code of the host device with all of them. What they say of vector code is compared with files named `host-KIND-DAY.md`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,7 +58,8 @@ fn sentences(card: &str, results: &[Json]) -> String {
     )
 }
 
-/// How many times as fast as the host device a benchmark is in each table of a page of results. The column `beside` has the other's value.
+/// How many times as fast as the host device a benchmark is in the first table of a page of results. The column `beside` has the other's value. The
+/// host device has plain code there: the benchmark is compiled for SPIR-V alone.
 fn over_the_host(page: &str, name: &str) -> Option<f64> {
     let row = page.lines().find(|line| line.starts_with(&format!("{name} ")))?;
     let cells: Vec<&str> = row.split('|').map(str::trim).collect();
@@ -76,19 +77,89 @@ fn compute_over_the_host(pages: &[String]) -> String {
     format!("{least:.1} to {greatest:.1} times as fast")
 }
 
+/// The rows of a page of results that have a ratio: name, peer, and ratio.
+fn rows(page: &str) -> impl Iterator<Item = (&str, &str, f64)> {
+    page.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let &[name, _, peer, ratio, ..] = cells.as_slice() else { return None };
+        Some((name, peer, ratio.split(' ').next()?.parse().ok()?))
+    })
+}
+
+/// The least and the greatest ratio of vector code to OpenCL C, of the kernels that compute much on little data, on all machines.
+fn vector_code_over_opencl_c(pages: &[String]) -> String {
+    let chosen = pages.iter().flat_map(|page| rows(page)).filter(|(name, peer, _)| {
+        ["host.nbody", "host.mandelbrot"].contains(name) && peer.split(' ').nth(1) == Some("OpenCL")
+    });
+    let (least, greatest) =
+        chosen.fold((f64::MAX, 0.0_f64), |(least, greatest), (_, _, ratio)| (least.min(ratio), greatest.max(ratio)));
+    format!("{least:.2} to {greatest:.2} of OpenCL C")
+}
+
+/// What the README has to say of vector code beside plain code.
+fn vector_code_sentence(page: &str) -> String {
+    let ratios: Vec<f64> =
+        rows(page).filter(|(_, peer, _)| peer.ends_with("plain entry")).map(|(_, _, ratio)| ratio).collect();
+    let (least, greatest) =
+        ratios.iter().fold((f64::MAX, 0.0_f64), |(least, greatest), &ratio| (least.min(ratio), greatest.max(ratio)));
+    let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
+    format!(
+        "In the {} cases of the benchmark `host` that code is {least:.2} to {greatest:.2} times as fast as plain code, {mean:.2} times in the \
+         geometric mean.",
+        ratios.len()
+    )
+}
+
+/// The kept pages of results whose names begin so, sorted by name.
+fn pages_of(workspace: &Workspace, beginning: &str) -> Vec<String> {
+    let beginning = format!("benches/results/{beginning}");
+    let mut pages = workspace.files(&["md"]).unwrap();
+    pages.retain(|file| file.path.starts_with(&beginning));
+    assert!(!pages.is_empty(), "pages {beginning}* are kept");
+    pages.into_iter().map(|file| file.text).collect()
+}
+
+/// The text of a page, with a space between words.
+fn one_line(workspace: &Workspace, page: &str) -> String {
+    workspace.read(page).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
-fn the_pages_quote_the_range_of_opencl_beside_the_host_device() {
+fn the_pages_quote_the_ranges_of_opencl_and_of_vector_code() {
     let workspace = Workspace::load().unwrap();
-    let results = workspace.files(&["md"]).unwrap();
-    let results = results.into_iter().filter(|file| file.path.starts_with("benches/results/opencl-"));
-    let results: Vec<String> = results.map(|file| file.text).collect();
-    assert!(!results.is_empty(), "results of the OpenCL benchmark are kept");
-    let expected = compute_over_the_host(&results);
+    let opencl = compute_over_the_host(&pages_of(&workspace, "opencl-"));
+    let vector_code = vector_code_over_opencl_c(&pages_of(&workspace, "host-"));
     for page in ["README.md", "book/src/quickstart.md", "book/src/from-cpp-sycl.md", "book/src/from-rayon.md"] {
-        let text = workspace.read(page).unwrap();
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains(&expected), "{page} must say: {expected}");
+        let text = one_line(&workspace, page);
+        for expected in [&opencl, &vector_code] {
+            assert!(text.contains(expected), "{page} must say: {expected}");
+        }
     }
+}
+
+#[test]
+fn the_readme_quotes_the_newest_results_of_default_vector_code() {
+    let workspace = Workspace::load().unwrap();
+    let pages = pages_of(&workspace, "host-default-level-");
+    let expected = vector_code_sentence(pages.last().expect("a page"));
+    assert!(one_line(&workspace, "README.md").contains(&expected), "the README must say: {expected}");
+}
+
+#[test]
+fn vector_code_is_compared_with_the_peer_of_each_row() {
+    let page = "case | ours (min..max) | peer | ours / peer | A/A\n\
+                host.nbody | 40 (1..2) runs/s | 10 plain entry | 4.00 (3.9..4.1) | 1.00\n\
+                host.nbody | 40 (1..2) M/s | 50 OpenCL C, groups of 64 x 1 | 0.80 (0.7..0.9) | 1.00\n\
+                host.mandelbrot | 40 (1..2) M/s | 30 OpenCL C, the driver's groups | 1.33 (1.2..1.4) | 1.00\n\
+                host.mandelbrot.hand | 40 (1..2) M/s | 4 AVX2 by hand | 10.0 (9..11) | 1.00\n\
+                plain.stencil | 10 (1..2) runs/s | 10 plain entry | 1.00 (0.9..1.1) | 1.00\n\
+                host.blur | 10 (1..2) M/s | 100 OpenCL C, groups of 64 x 1 | 0.10 (0.1..0.1) | 1.00\n";
+    let other = "host.nbody | 1 (1..2) M/s | 2 OpenCL C, groups of 64 x 1 | 0.50 (0.5..0.5) | 1.00 | 1 / 2 ms | MISSED";
+    assert_eq!(vector_code_over_opencl_c(&[page.to_owned(), other.to_owned()]), "0.50 to 1.33 of OpenCL C");
+    assert_eq!(
+        vector_code_sentence(page),
+        "In the 2 cases of the benchmark `host` that code is 1.00 to 4.00 times as fast as plain code, 2.00 times in the geometric mean."
+    );
 }
 
 /// What the README has to say of a page with results of the OpenCL benchmark.
@@ -122,14 +193,9 @@ fn opencl_sentence(page: &str) -> String {
 #[test]
 fn the_readme_quotes_the_newest_results_of_the_opencl_benchmark() {
     let workspace = Workspace::load().unwrap();
-    let pages = workspace.files(&["md"]).unwrap();
-    let pages = pages.into_iter().filter(|file| file.path.starts_with("benches/results/opencl-"));
-    let newest =
-        pages.max_by(|one, other| one.path.cmp(&other.path)).expect("results of the OpenCL benchmark are kept");
-    let expected = opencl_sentence(&newest.text);
-    let readme = workspace.read("README.md").unwrap();
-    let readme = readme.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(readme.contains(&expected), "the README must say: {expected}");
+    let pages = pages_of(&workspace, "opencl-");
+    let expected = opencl_sentence(pages.last().expect("a page"));
+    assert!(one_line(&workspace, "README.md").contains(&expected), "the README must say: {expected}");
 }
 
 #[test]
@@ -148,8 +214,7 @@ fn the_first_table_of_a_page_has_the_ratio_to_the_host_device() {
 #[test]
 fn the_readme_quotes_the_newest_results_of_the_gpu_benchmark() {
     let workspace = Workspace::load().unwrap();
-    let readme = read(&workspace.root.join("README.md")).unwrap();
-    let readme = readme.split_whitespace().collect::<Vec<_>>().join(" ");
+    let readme = one_line(&workspace, "README.md");
     for (card, results) in newest(&workspace) {
         let expected = sentences(&card, &results);
         assert!(readme.contains(&expected), "the README must say: {expected}");
