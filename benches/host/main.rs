@@ -40,6 +40,7 @@ mod products;
 mod protocol;
 #[path = "../random.rs"]
 mod random;
+mod reductions;
 #[path = "../opencl/reference.rs"]
 #[expect(dead_code, reason = "launches and images are for the benchmark of OpenCL")]
 mod reference;
@@ -184,7 +185,7 @@ fn run_cases(host: &Device, options: Options, seed: u64, mode: Mode) -> Result<V
         }
     }
     if mode != Mode::Plain {
-        for run in [numbers::run, pictures::run, tiles::run, groups::run, launches::run] {
+        for run in [numbers::run, pictures::run, tiles::run, groups::run, reductions::run, launches::run] {
             run(&setting, &mut results)?;
         }
     }
