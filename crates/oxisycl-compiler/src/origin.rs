@@ -26,7 +26,8 @@ pub(crate) use host::{HostFunction, host_function, is_foreign, library_position,
 pub(crate) use items::{
     Allocation, DESCRIPTION, Libm, allocation, are_of_one_crate, asks_for_feature, asks_the_processor, builtin,
     by_integers, checks_a_precondition, describes_kernel, gives_caller, is_allocation, is_glue, is_midpoint_of_singles,
-    is_of_runtime_library, is_specialized, is_within, loads_atomically, may_hold_addresses, of_libm, single_precision,
+    is_of_reductions, is_of_runtime_library, is_specialized, is_within, loads_atomically, may_hold_addresses, of_libm,
+    single_precision,
 };
 pub(crate) use kept::{is_of_runtime, kept};
 pub(crate) use panics::{PanicMessage, SLICE_ERROR, cuts_a_string, ending, last_name, message_of};

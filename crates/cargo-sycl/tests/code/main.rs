@@ -29,6 +29,8 @@ mod program;
 mod ptx_thread;
 mod ptxas;
 mod recursion;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod reductions;
 mod refusals;
 mod specialized;
 mod targets;

@@ -10,6 +10,11 @@ pub(crate) fn builtin(symbol: &str) -> Option<String> {
     path_in(symbol, &[Origin::Device])?.strip_prefix("oxisycl_device::builtin::").map(str::to_owned)
 }
 
+/// Whether a closure of an item loop is that of work-items which give to reductions.
+pub(crate) fn is_of_reductions(symbol: &str) -> bool {
+    path_in(symbol, &[Origin::Device]).is_some_and(|path| path.starts_with("oxisycl_device::group::reduction::"))
+}
+
 /// The trait whose implementations describe kernels.
 pub(crate) const DESCRIPTION: &str = "DescribeKernel";
 
@@ -238,6 +243,9 @@ mod tests {
         let is_device_code = "_ZN14oxisycl_device7builtin14is_device_code17hd37baa6394757393E";
         assert_eq!(builtin(is_device_code).as_deref(), Some("is_device_code"));
         assert_eq!(builtin("_ZN3app14oxisycl_device7builtin14is_device_code17hd37baa6394757393E"), None);
+        let gives =
+            "14oxisycl_device5group9reduction4tree13give_of_range28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE";
+        assert!(is_of_reductions(&format!("_ZN{gives}")) && !is_of_reductions(&format!("_ZN3app{gives}")));
         assert!(asks_for_feature("_ZN10std_detect6detect9check_for17h0123456789abcdefE"));
         assert!(!asks_for_feature("_ZN3app10std_detect6detect9check_for17h0123456789abcdefE"));
     }

@@ -161,8 +161,9 @@ fn vectorise_copy<'c>(
     let mut is_vector = false;
     for (number, parts) in loops.iter().enumerate() {
         let (body, steps) = (parts.body(&copy)?, parts.steps(&copy)?);
-        // One loop is where its kernel is.
-        let place = if is_only { None } else { first_place(body) };
+        let is_of_reductions = origin::is_of_reductions(&parts.body);
+        // One loop is where its kernel is, which is code of the library around what gives to reductions.
+        let place = if is_only && !is_of_reductions { None } else { first_place(body) };
         let mut vector = None;
         let outcome = if take_turns[number] {
             let reason =
@@ -171,6 +172,8 @@ fn vectorise_copy<'c>(
         } else if owns[number] != Own::Scalar {
             Outcome::Llvms { place }
         } else {
+            // Work-items that give to reductions are those of a range, not of the group that runs them.
+            let is_of_groups = is_of_groups && !is_of_reductions;
             let wanted = Wanted { level, lanes, most_items: most_items(steps), is_of_groups };
             match vectorise(&copy, Some(machine), body, wanted)? {
                 Ok(Vectorised { function, estimate }) => {

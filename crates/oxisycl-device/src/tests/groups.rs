@@ -10,7 +10,7 @@ use crate::group::{
     Atomically, ByGroup, Columns, Fixed1, Fixed2, Group, GroupArguments, GroupForm, GroupLaunch, Local, LocalSlice,
     Private, Rows, Shape, Shares,
 };
-use crate::operator::{Max, Sum};
+use crate::operator::{Identity, Max, Operator, Sum};
 use crate::{DescribeKernel, Range, ReadWrite, Write};
 
 /// A unit of a group's memory.
@@ -236,4 +236,43 @@ fn a_reduction_writes_to_its_target_alone() {
     });
     assert_eq!(unwound, None);
     assert_eq!(target.elements, [19]);
+}
+
+/// An operator that tells in which order it combines.
+#[derive(Clone, Copy)]
+struct Order;
+
+impl Operator<u32> for Order {
+    fn combine(&self, a: u32, b: u32) -> u32 {
+        a.rotate_left(5).wrapping_mul(31) ^ b
+    }
+}
+impl Identity<u32> for Order {
+    fn identity(&self) -> u32 {
+        0
+    }
+}
+
+#[test]
+fn rows_of_a_range_are_reduced_as_one_line() {
+    fn reduced<const D: usize>(range: [usize; D]) -> u32 {
+        let n = Range(range).size();
+        let mut target = Memory::<1>::new([1]);
+        let into = reduction(target.all::<Write>(), Order);
+        let mut sums = Memory::<1>::new([n.div_ceil(TILE)]);
+        let partials = Partials { memory: sums.all(), first: 0 };
+        let unwound = run([groups(n, TILES)], Fixed1::<ITEMS>, (), move |group, ()| {
+            // SAFETY: the launch has as many groups, and the memory a place for each tile.
+            unsafe {
+                reduce_range(group, range, |item, all| all.combine(item.linear_id() as u32 + 7), &into, partials)
+            };
+        });
+        assert_eq!(unwound, None);
+        target.elements[0]
+    }
+    for [height, width] in [[1, 1], [3, 1], [70, 3], [5, 63], [5, 64], [9, 65], [2, 200], [41, 100]] {
+        let n = height * width;
+        assert_eq!(reduced([height, width]), reduced([n]), "{height} x {width}");
+        assert_eq!(reduced([2, height, width]), reduced([2 * n]), "2 x {height} x {width}");
+    }
 }

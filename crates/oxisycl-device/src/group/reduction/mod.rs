@@ -217,6 +217,27 @@ pub unsafe trait Reductions: Copy + Send + Sync {
     #[doc(hidden)]
     fn end(slots: Self::Slots) -> Self::Value;
 
+    /// The accumulators of a tile in native code.
+    #[doc(hidden)]
+    type Sums;
+
+    #[doc(hidden)]
+    fn no_sums() -> Self::Sums;
+
+    /// What an accumulator has.
+    ///
+    /// # Safety
+    /// There is an accumulator of that index, which nothing else accesses meanwhile.
+    #[doc(hidden)]
+    unsafe fn sum(sums: *const Self::Sums, index: usize) -> Self::Value;
+
+    /// Has an accumulator hold a value.
+    ///
+    /// # Safety
+    /// As for [`sum`](Self::sum).
+    #[doc(hidden)]
+    unsafe fn set_sum(sums: *mut Self::Sums, index: usize, value: Self::Value);
+
     /// Writes the results.
     ///
     /// # Safety
@@ -258,6 +279,25 @@ where
     #[inline(always)]
     fn end(slots: Reducer<T, O>) -> O::Value {
         O::end(slots)
+    }
+
+    type Sums = O::Sums;
+
+    #[inline(always)]
+    fn no_sums() -> O::Sums {
+        O::no_sums()
+    }
+
+    #[inline(always)]
+    unsafe fn sum(sums: *const O::Sums, index: usize) -> O::Value {
+        // SAFETY: by the contract of this function.
+        unsafe { O::sum(sums, index) }
+    }
+
+    #[inline(always)]
+    unsafe fn set_sum(sums: *mut O::Sums, index: usize, value: O::Value) {
+        // SAFETY: by the contract of this function.
+        unsafe { O::set_sum(sums, index, value) };
     }
 
     #[inline(always)]
@@ -310,6 +350,25 @@ macro_rules! tuples {
             #[inline(always)]
             fn end(slots: Self::Slots) -> Self::Value {
                 $values($($name::end(slots.$index)),*)
+            }
+
+            type Sums = ($($name::Sums,)*);
+
+            #[inline(always)]
+            fn no_sums() -> Self::Sums {
+                ($($name::no_sums(),)*)
+            }
+
+            #[inline(always)]
+            unsafe fn sum(sums: *const Self::Sums, index: usize) -> Self::Value {
+                // SAFETY: by the contract of this function.
+                unsafe { $values($($name::sum(&raw const (*sums).$index, index)),*) }
+            }
+
+            #[inline(always)]
+            unsafe fn set_sum(sums: *mut Self::Sums, index: usize, value: Self::Value) {
+                // SAFETY: by the contract of this function.
+                unsafe { $($name::set_sum(&raw mut (*sums).$index, index, value.$index);)* }
             }
 
             #[inline(always)]

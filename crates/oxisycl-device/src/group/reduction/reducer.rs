@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 
+use super::tree::ACCUMULATORS;
 use crate::DeviceCopyable;
 use crate::advice::AnyBits;
 use crate::item::NotSend;
@@ -112,6 +113,21 @@ pub trait Combine<T>: Copy + Send + Sync {
     fn end(reducer: Reducer<T, Self>) -> Self::Value;
     /// What the target has at the end: `all`, with its old value if there is one.
     fn finish(&self, old: Option<T>, all: Self::Value) -> T;
+
+    /// The accumulators of a tile in native code. Each part of a value has an array, so that neighbours are loaded at once.
+    type Sums;
+    /// Accumulators that have nothing yet.
+    fn no_sums() -> Self::Sums;
+    /// What an accumulator has.
+    ///
+    /// # Safety
+    /// `index` is below [`ACCUMULATORS`]. Nothing else accesses that accumulator meanwhile.
+    unsafe fn sum(sums: *const Self::Sums, index: usize) -> Self::Value;
+    /// Has an accumulator hold a value.
+    ///
+    /// # Safety
+    /// As for [`sum`](Self::sum).
+    unsafe fn set_sum(sums: *mut Self::Sums, index: usize, value: Self::Value);
 }
 
 /// An operator that is used with its identity.
@@ -150,6 +166,25 @@ impl<T: DeviceCopyable + AnyBits, O: Identity<T>> Combine<T> for WithIdentity<O>
     #[inline(always)]
     fn finish(&self, old: Option<T>, all: T) -> T {
         old.map_or(all, |old| self.0.combine(old, all))
+    }
+
+    type Sums = [T; ACCUMULATORS];
+
+    #[inline(always)]
+    fn no_sums() -> Self::Sums {
+        [T::zeroed(); ACCUMULATORS]
+    }
+
+    #[inline(always)]
+    unsafe fn sum(sums: *const Self::Sums, index: usize) -> T {
+        // SAFETY: by the contract of this function.
+        unsafe { sums.cast::<T>().add(index).read() }
+    }
+
+    #[inline(always)]
+    unsafe fn set_sum(sums: *mut Self::Sums, index: usize, value: T) {
+        // SAFETY: by the contract of this function.
+        unsafe { sums.cast::<T>().add(index).write(value) };
     }
 }
 
@@ -196,6 +231,32 @@ impl<T: DeviceCopyable + AnyBits, O: Operator<T>> Combine<T> for WithoutIdentity
             (Some(old), 0) => old,
             (Some(old), _) => self.0.combine(old, all.value),
             (None, _) => all.value,
+        }
+    }
+
+    type Sums = ([T; ACCUMULATORS], [u8; ACCUMULATORS]);
+
+    #[inline(always)]
+    fn no_sums() -> Self::Sums {
+        ([T::zeroed(); ACCUMULATORS], [0; ACCUMULATORS])
+    }
+
+    #[inline(always)]
+    unsafe fn sum(sums: *const Self::Sums, index: usize) -> Maybe<T> {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            let (values, has_values) = (&raw const (*sums).0, &raw const (*sums).1);
+            Maybe { value: values.cast::<T>().add(index).read(), has_value: has_values.cast::<u8>().add(index).read() }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn set_sum(sums: *mut Self::Sums, index: usize, value: Maybe<T>) {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            let (values, has_values) = (&raw mut (*sums).0, &raw mut (*sums).1);
+            values.cast::<T>().add(index).write(value.value);
+            has_values.cast::<u8>().add(index).write(value.has_value);
         }
     }
 }

@@ -90,6 +90,27 @@ where
         Values(slots.map(O::end))
     }
 
+    type Sums = [O::Sums; N];
+
+    #[inline(always)]
+    fn no_sums() -> Self::Sums {
+        core::array::from_fn(|_| O::no_sums())
+    }
+
+    #[inline(always)]
+    unsafe fn sum(sums: *const Self::Sums, index: usize) -> Self::Value {
+        // SAFETY: by the contract of this function; there are so many elements.
+        Values(core::array::from_fn(|i| unsafe { O::sum(sums.cast::<O::Sums>().add(i), index) }))
+    }
+
+    #[inline(always)]
+    unsafe fn set_sum(sums: *mut Self::Sums, index: usize, value: Self::Value) {
+        for (i, value) in value.0.into_iter().enumerate() {
+            // SAFETY: by the contract of this function; there are so many elements.
+            unsafe { O::set_sum(sums.cast::<O::Sums>().add(i), index, value) };
+        }
+    }
+
     #[inline(always)]
     unsafe fn finish(&self, all: Self::Value) {
         for (i, all) in all.0.into_iter().enumerate() {

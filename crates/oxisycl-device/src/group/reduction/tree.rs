@@ -69,18 +69,13 @@ pub unsafe fn reduce_range<'cg, const D: usize, R, K>(
     R: Reductions,
     K: for<'wi> Fn(Item<'wi, D>, R::Reducers<'wi>),
 {
-    let value = |i: usize| {
-        let (mut id, mut rest) = ([0; D], i);
-        for d in (1..D).rev() {
-            id[d] = rest % range[d];
-            rest /= range[d];
-        }
-        id[0] = rest;
+    let value_of = |id: [usize; D]| {
         let mut slots = reductions.start();
         // SAFETY: each id of the range is that of one element.
         kernel(unsafe { Item::new(id, range, [0; D]) }, R::reducers(&mut slots));
         R::end(slots)
     };
+    let value = |i: usize| value_of(position(range, i));
     // SAFETY: the kernel is run for work-items, and no code of a user is at group scope.
     unsafe { builtin::begin_phase() };
     // The launch was refused if the range has more work-items than can be counted.
@@ -93,9 +88,21 @@ pub unsafe fn reduce_range<'cg, const D: usize, R, K>(
             };
             reduce_tiles_by_group(&mut group, n, sum_of, reductions, partials);
         } else {
-            reduce_tiles(&mut group, n, value, reductions, partials);
+            reduce_tiles(&mut group, n, value, OfRange { range, value_of: &value_of }, reductions, partials);
         }
     }
+}
+
+/// The id of the work-item with that row-major number.
+#[inline(always)]
+fn position<const D: usize>(range: [usize; D], i: usize) -> [usize; D] {
+    let (mut id, mut rest) = ([0; D], i);
+    for d in (1..D).rev() {
+        id[d] = rest % range[d];
+        rest /= range[d];
+    }
+    id[0] = rest;
+    id
 }
 
 /// Runs a work-item, and keeps what it gives to its reducers for the launches that reduce it.
@@ -160,7 +167,7 @@ pub unsafe fn reduce_partials<R: Reductions>(
             };
             reduce_tiles_by_group(&mut group, n, sum_of, reductions, partials);
         } else {
-            reduce_tiles(&mut group, n, |i| source.at(i).read(), reductions, partials);
+            reduce_tiles(&mut group, n, |i| source.at(i).read(), OfMemory(source), reductions, partials);
         }
     }
 }
@@ -181,6 +188,7 @@ unsafe fn reduce_tiles<'wg, 'cg: 'wg, R: Reductions>(
     group: &mut Group<'wg, 'cg, 1, Fixed1<ITEMS>>,
     n: usize,
     value: impl Fn(usize) -> R::Value,
+    elements: impl Elements<R>,
     reductions: &R,
     partials: Partials<'_, R::Value>,
 ) {
@@ -215,13 +223,13 @@ unsafe fn reduce_tiles<'wg, 'cg: 'wg, R: Reductions>(
         }
         for tile in first_tile..tiles.min(first_tile + TILES) {
             let len = (n - tile * TILE).min(TILE);
-            put(tile, tile_on_host(len, |i| value(tile * TILE + i), reductions));
+            put(tile, tile_on_host(tile * TILE, len, &elements, reductions));
         }
         if is_alone {
             let sum = if tiles == 0 {
                 R::end(reductions.start())
             } else {
-                tile_on_host(tiles, |i| partials.at(i).read(), reductions)
+                tile_on_host(0, tiles, &OfMemory(partials), reductions)
             };
             finish(reductions, tiles, sum);
         }
@@ -236,36 +244,116 @@ pub(super) unsafe fn finish<R: Reductions>(reductions: &R, tiles: usize, sum: R:
     unsafe { reductions.finish(if tiles == 0 { R::end(reductions.start()) } else { sum }) };
 }
 
-/// The sum of a tile of `len` elements, at least one, in native code.
+/// Where native code has the elements of a tile from.
+trait Elements<R: Reductions> {
+    /// Has the first `n` accumulators hold the elements from number `first` on, or combines both.
+    ///
+    /// # Safety
+    /// There are so many elements, and accumulators, which nothing else accesses.
+    unsafe fn give(&self, reductions: &R, sums: *mut R::Sums, first: usize, n: usize, is_first: bool);
+}
+
+/// Has an accumulator hold a value, or combines both.
+///
+/// # Safety
+/// As for [`Reductions::sum`].
 #[inline(always)]
-fn tile_on_host<R: Reductions>(len: usize, value: impl Fn(usize) -> R::Value, reductions: &R) -> R::Value {
-    let mut sums = [R::Value::zeroed(); ACCUMULATORS];
-    let filled = len.min(ACCUMULATORS);
-    for (i, sum) in sums[..filled].iter_mut().enumerate() {
-        *sum = value(i);
+unsafe fn add<R: Reductions>(reductions: &R, sums: *mut R::Sums, index: usize, value: R::Value, is_first: bool) {
+    // SAFETY: by the contract of this function.
+    unsafe {
+        let sum = R::sum(sums, index);
+        R::set_sum(sums, index, if is_first { value } else { reductions.join(sum, value) });
     }
-    let rows = len / ACCUMULATORS;
-    for row in 1..rows {
-        for (i, sum) in sums.iter_mut().enumerate() {
-            *sum = reductions.join(*sum, value(row * ACCUMULATORS + i));
+}
+
+/// The work-items of a range.
+struct OfRange<const D: usize, F> {
+    range: [usize; D],
+    value_of: F,
+}
+
+impl<const D: usize, R: Reductions, F: Fn([usize; D]) -> R::Value> Elements<R> for OfRange<D, F> {
+    #[inline(always)]
+    unsafe fn give(&self, reductions: &R, sums: *mut R::Sums, first: usize, n: usize, is_first: bool) {
+        // SAFETY: by the contract of this function.
+        unsafe { give_of_range(self.range, &self.value_of, reductions, sums, (first, n, is_first)) };
+    }
+}
+
+/// What work-items of a range give, by an item loop for each of its rows. The kernel has one such loop, whether or not it is the first row.
+///
+/// # Safety
+/// As for [`Elements::give`].
+#[inline(always)]
+unsafe fn give_of_range<const D: usize, R: Reductions>(
+    range: [usize; D],
+    value_of: &impl Fn([usize; D]) -> R::Value,
+    reductions: &R,
+    sums: *mut R::Sums,
+    (first, n, is_first): (usize, usize, bool),
+) {
+    let mut done = 0;
+    while done < n {
+        let (begin, left) = (position(range, first + done), n - done);
+        let row = if D == 1 { left } else { left.min(range[D - 1] - begin[D - 1]) };
+        builtin::each_item(row, move |x| {
+            let mut id = begin;
+            id[D - 1] += x;
+            let value = value_of(id);
+            // SAFETY: by the contract of this function. Work-items have accumulators of their own, so that they may run at the same time.
+            unsafe { add(reductions, sums, done + x, value, is_first) };
+        });
+        done += row;
+    }
+}
+
+/// What a launch has left.
+struct OfMemory<'cg, V>(Partials<'cg, V>);
+
+impl<R: Reductions> Elements<R> for OfMemory<'_, R::Value> {
+    #[inline(always)]
+    unsafe fn give(&self, reductions: &R, sums: *mut R::Sums, first: usize, n: usize, is_first: bool) {
+        for i in 0..n {
+            // SAFETY: by the contract of this function.
+            unsafe { add(reductions, sums, i, self.0.at(first + i).read(), is_first) };
         }
     }
-    if rows > 0 {
-        for (i, sum) in sums[..len % ACCUMULATORS].iter_mut().enumerate() {
-            *sum = reductions.join(*sum, value(rows * ACCUMULATORS + i));
+}
+
+/// The sum of a tile of `len` elements from number `first` on, at least one, in native code.
+///
+/// # Safety
+/// There are so many elements.
+#[inline(always)]
+unsafe fn tile_on_host<R: Reductions>(
+    first: usize,
+    len: usize,
+    elements: &impl Elements<R>,
+    reductions: &R,
+) -> R::Value {
+    let mut sums = R::no_sums();
+    let sums = &raw mut sums;
+    let (filled, rows) = (len.min(ACCUMULATORS), len / ACCUMULATORS);
+    // SAFETY: by the contract of this function. No row has more elements than there are accumulators, and no step has a sum behind the last one.
+    unsafe {
+        elements.give(reductions, sums, first, filled, true);
+        for row in 1..rows {
+            elements.give(reductions, sums, first + row * ACCUMULATORS, ACCUMULATORS, false);
         }
-    }
-    let mut half = ACCUMULATORS / 2;
-    while half > 0 {
-        let (left, right) = sums.split_at_mut(half);
-        for (i, (left, right)) in left.iter_mut().zip(&right[..half]).enumerate() {
-            if half + i < filled {
-                *left = reductions.join(*left, *right);
+        if rows > 0 {
+            elements.give(reductions, sums, first + rows * ACCUMULATORS, len % ACCUMULATORS, false);
+        }
+        let mut half = ACCUMULATORS / 2;
+        while half > 0 {
+            for i in 0..half {
+                if half + i < filled {
+                    R::set_sum(sums, i, reductions.join(R::sum(sums, i), R::sum(sums, half + i)));
+                }
             }
+            half /= 2;
         }
-        half /= 2;
+        R::sum(sums, 0)
     }
-    sums[0]
 }
 
 /// The sum of what the work-items of a block have, of those below `len`, for the first one.
