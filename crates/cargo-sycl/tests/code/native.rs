@@ -16,6 +16,8 @@ const PROGRAM: &str = "native";
 const SYMBOL: [&str; 2] = ["__oxisycl_native_", "_k1_native_failing_"];
 /// The kernels that have native code, by the functions that launch them.
 const HAVE: [&str; 9] = ["beyond", "failing", "fused", "groups", "iterated", "library", "outside", "plane", "tallied"];
+/// Those for which the level makes a difference.
+const BY_DEFAULT: [&str; 6] = ["beyond", "fused", "groups", "library", "plane", "tallied"];
 /// The kernels whose work-items run in the lanes of vectors.
 const IN_LANES: [&str; 6] = ["beyond", "fused", "groups", "iterated", "plane", "tallied"];
 
@@ -59,7 +61,8 @@ fn native_code_computes_and_panics_as_the_programs_own() {
     let package = Package::enter();
     for (profile, targets) in [("release", "host-v3"), ("debug", "host-v3,host-v4")] {
         package.touch(PROGRAM);
-        let optimised: &[&str] = if profile == "release" { &["--release", "--float", "strict"] } else { &[] };
+        let optimised: &[&str] =
+            if profile == "release" { &["--release", "--float", "strict", "--lanes", "1"] } else { &[] };
         let (_, messages) = package.sycl(&[&["build", "--targets", targets, "--bin", PROGRAM], optimised].concat());
         let path = format!("target/sycl/{profile}/{PROGRAM}");
         let (kernels, _) = package.sycl(&["inspect", &path]);
@@ -148,7 +151,7 @@ fn halves_of_another_build_are_refused(package: &Package, output: &str) {
 #[test]
 fn native_code_stays_in_a_program_that_is_stripped_and_aborts() {
     let package = Package::enter();
-    package.sycl(&["build", "--profile", "stripped", "--targets", "host-v3", "--bin", PROGRAM]);
+    package.sycl(&["build", "--profile", "stripped", "--targets", "host-v3", "--lanes", "1", "--bin", PROGRAM]);
     let path = program(&package, "stripped", PROGRAM);
     assert_eq!(object::File::parse(&*fs::read(&path).unwrap()).unwrap().symbols().count(), 0);
     let assembly = package.command(&["inspect", path.to_str().unwrap(), "--emit", "asm"]).output().unwrap();
@@ -201,7 +204,7 @@ fn a_program_links_without_the_native_code_that_cannot_be_linked() {
 #[test]
 fn optimised_programs_have_native_code_by_default() {
     let package = Package::enter();
-    for (profile, expected) in [("dev", &[][..]), ("release", &HAVE)] {
+    for (profile, expected) in [("dev", &[][..]), ("release", &BY_DEFAULT)] {
         package.touch(PROGRAM);
         let (_, messages) = package.sycl(&["build", "--profile", profile, "--bin", PROGRAM]);
         assert!(!messages.contains("host:") && !messages.contains("native code"), "{profile}: {messages}");
@@ -210,6 +213,9 @@ fn optimised_programs_have_native_code_by_default() {
         assert_eq!(with_code(&kernels, "v3"), expected.iter().map(|name| (*name).to_owned()).collect(), "{kernels}");
         assert!(kernels.starts_with("sm_70: "), "the devices' code comes first: {kernels}");
         assert_eq!(kernels.contains("its work-items run in vectors of "), profile == "release", "{kernels}");
+        let as_fast =
+            kernels.contains("plain code alone: it is as fast: its work-items run one by one: it is a single task");
+        assert_eq!(as_fast, profile == "release", "{kernels}");
     }
 }
 

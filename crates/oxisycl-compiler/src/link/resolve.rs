@@ -79,7 +79,7 @@ pub(crate) fn link_missing(
         if let Some(found) = library.find(name)? {
             searches.add(name)?;
             needed.entry(found).or_default().push(name.to_owned());
-        } else if scope == Scope::Native {
+        } else if scope == Scope::Native && !(is_small(name) && library.is_exported(name)?) {
             searches.unknown.insert(name.to_owned());
         }
     }

@@ -20,8 +20,7 @@ const PROCESSOR: &str = "oxisycl-processor";
 /// Bytes of a vector of the oldest processors.
 const OLDEST_VECTOR: u64 = 16;
 /// Operations that the oldest processors have no instruction for, as intrinsics' names without `llvm.` and types.
-const OF_LEVELS: [&str; 9] =
-    ["fma", "fmuladd", "floor", "ceil", "trunc", "rint", "nearbyint", "roundeven", "ctpop"];
+const OF_LEVELS: [&str; 9] = ["fma", "fmuladd", "floor", "ceil", "trunc", "rint", "nearbyint", "roundeven", "ctpop"];
 
 /// Sets the level on all functions, and makes all but the entries local. Features that rustc has set on single functions stay, in addition.
 pub(crate) fn set_level(module: &Module<'_>, level: HostLevel, is_entry: &dyn Fn(&str) -> bool) {

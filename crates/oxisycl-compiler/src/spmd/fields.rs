@@ -81,12 +81,11 @@ impl Group<'_> {
         self.unit() < self.stride && matches!(self.stride, 2 | 4)
     }
 
-    /// Whether elements of several fields are one element on the way, of which some are not of the group. Such a byte may be poison, and would be
-    /// all of the element.
+    /// Whether elements of several fields are one element on the way. One of them may be poison, and would be all of the element.
     pub(super) fn mixes(&self) -> bool {
         let unit = self.unit();
         let is_apart = self.stride / unit % 2 == 1 && self.fields.iter().all(|field| field.size == unit);
-        !self.is_whole() && (self.is_small() || self.stride / unit > 2 && !is_apart)
+        self.is_small() || self.is_of_three() || self.stride / unit > 2 && !is_apart
     }
 
     /// Whether structures are integers of 32 bits in registers, of which three bytes are in memory.
@@ -216,7 +215,7 @@ fn in_block<'c>(
         let Some(stride) = stride else { continue };
         let joined = open.iter_mut().find_map(|group| {
             let is_alike = group.is_store != is_load && group.is_invariant == is_invariant;
-            let at = own(group).filter(|_| is_alike)?;
+            let at = own(group).filter(|at| is_alike && at.unsigned_abs() < LARGEST)?;
             let (begin, end) = group.ends(layout);
             let fits = end.max(at + size) - begin.min(at) <= stride;
             let is_stored = group.stored.iter().any(|stored| overlap(stride, *stored, (at, size)));
@@ -224,14 +223,20 @@ fn in_block<'c>(
         });
         match joined {
             Some((group, at)) => group.fields.push((instruction, of, at)),
-            None => open.push(Open {
-                is_store: !is_load,
-                is_invariant,
-                place,
-                stride,
-                fields: vec![(instruction, of, 0)],
-                stored: Vec::new(),
-            }),
+            None => {
+                // The stores of an open group are made at its last one. Later loads of the new group must not pass them.
+                if is_load && without != Some(Rule::FieldOrder) {
+                    done.extend(open.extract_if(.., |group| group.is_store));
+                }
+                open.push(Open {
+                    is_store: !is_load,
+                    is_invariant,
+                    place,
+                    stride,
+                    fields: vec![(instruction, of, 0)],
+                    stored: Vec::new(),
+                });
+            }
         }
     }
     done.append(&mut open);

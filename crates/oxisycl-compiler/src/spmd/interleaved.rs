@@ -60,7 +60,8 @@ impl<'c, 'a> Emitter<'c, 'a> {
         // All of them are there, unless a test leaves that out.
         let mut values = vec![self.widened(any.of).null(); (group.stride / unit) as usize];
         for field in &group.fields {
-            values[(field.offset / unit) as usize] = self.vector(field.access.operand(0));
+            let value = self.vector(field.access.operand(0));
+            values[(field.offset / unit) as usize] = if group.mixes() { self.builder.freeze(value) } else { value };
         }
         let mut memory = self.memory(group);
         if group.is_small() || group.is_of_three() {

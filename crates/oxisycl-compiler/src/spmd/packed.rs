@@ -43,6 +43,8 @@ impl<'c> Emitter<'c, '_> {
             let begin = self.builder.address(self.int(8), address, &[self.int(64).constant(u64::from(first * bytes))]);
             let packed = self.builder.load(self.int(8).vector(together * bytes), begin);
             packed.set_alignment(if first == 0 { alignment } else { 1 });
+            // Of bytes of several fields, one that is poison would be all of the integer.
+            let packed = self.builder.freeze(packed);
             let zero = together * bytes;
             let of_byte = |at: u32| {
                 let (lane, byte) = (at / in_register, at % in_register);

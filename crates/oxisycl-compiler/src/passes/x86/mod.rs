@@ -12,7 +12,7 @@ mod tests;
 
 use crate::error::CompileError;
 use crate::link::definitions;
-use crate::llvm::{Builder, Module, Type, ValueKind};
+use crate::llvm::{Builder, Module, Type, TypeKind, ValueKind};
 
 const TABLE: &str = include_str!("intrinsics.ll");
 
@@ -35,6 +35,11 @@ pub(crate) fn lower_assembly(module: &Module<'_>) {
         let text = callee.print();
         let Some((_, operation)) = ASSEMBLY.iter().find(|(assembly, _)| text.contains(assembly)) else { continue };
         let held = instruction.value_type();
+        let of = if operation.ends_with("f32") { TypeKind::Float } else { TypeKind::Double };
+        // Users may write the same text for vectors.
+        if held.kind() != of || instruction.operand(0).value_type() != held {
+            continue;
+        }
         let operation = module.declare(operation, Type::function(held, &[held]));
         let builder = Builder::before(module.context(), instruction);
         instruction.replace_all_uses_with(builder.call(operation, &[instruction.operand(0)]));

@@ -135,10 +135,11 @@ impl<'m, M: Machine> Loads<'m, M> {
         let Structures { total, unit, .. } = self.structures;
         let vector = match (at + bytes).checked_sub(total) {
             None | Some(0) => self.machine.load(at, bytes),
-            // There may be no memory behind the last field. So the piece ends there, and its elements move.
+            // There may be no memory behind the last field. So the piece ends there, and its elements move. None of them becomes poison, which
+            // would be all of a wider element.
             Some(beyond) => {
                 let ending = self.machine.load(total - bytes, bytes);
-                let of = |number: u64| Some(number + beyond / unit).filter(|number| *number < bytes / unit);
+                let of = |number: u64| Some((number + beyond / unit) % (bytes / unit));
                 let wanted: Vec<_> = (0..bytes / unit).map(of).collect();
                 self.machine.shuffle(unit, ending, None, &wanted)
             }

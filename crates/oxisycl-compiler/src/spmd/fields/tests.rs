@@ -50,6 +50,10 @@ impl Machine for Bytes {
             }
             None => both.resize(2 * both.len(), None),
         }
+        // Of one poison byte, the whole element is poison.
+        for element in both.chunks_mut(unit).filter(|element| element.contains(&None)) {
+            element.fill(None);
+        }
         let elements: Vec<&[Byte]> = both.chunks(unit).collect();
         let none = vec![None; unit];
         let wanted = wanted.iter().flat_map(|number| number.map_or(&none[..], |number| elements[number as usize]));

@@ -133,6 +133,10 @@ fn fields_are_changed_in_place_in_the_order_of_the_program() {
          %same = getelementptr inbounds i32, ptr %far, i64 %other
          store i32 %u, ptr %same
          %v1 = load i32, ptr %q1 %s1 = add i32 %v1, %v0 store i32 %s1, ptr %q0",
+        // A load behind stores that are made later than one of its group.
+        "store i32 %u, ptr %q0 %v1 = load i32, ptr %q1
+         store i32 7, ptr %q1 %v0 = load i32, ptr %q0 %s0 = add i32 %v0, %v1
+         store i32 %s0, ptr %o",
         // A load between two stores.
         "%other = and i64 %n, 0 %same = getelementptr inbounds i32, ptr %q0, i64 %other
          store i32 %u, ptr %q0 %v0 = load i32, ptr %same %s0 = add i32 %v0, 3
@@ -140,7 +144,7 @@ fn fields_are_changed_in_place_in_the_order_of_the_program() {
     ] {
         let lines = code.replace(" store", "\nstore").replace(" %s0 =", "\n%s0 =").replace(" %s1 =", "\n%s1 =");
         let lines =
-            lines.replace(" %v0 =", "\n%v0 =").replace(" %other =", "\n%other =").replace(" %same =", "\n%same =");
+            lines.replace(" %v0 =", "\n%v0 =").replace(" %v1 =", "\n%v1 =").replace(" %other =", "\n%other =").replace(" %same =", "\n%same =");
         check(&body(&(structures(8) + both + &lines + "\nret void")));
     }
 }
