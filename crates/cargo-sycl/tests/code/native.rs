@@ -16,7 +16,7 @@ const PROGRAM: &str = "native";
 const SYMBOL: [&str; 2] = ["__oxisycl_native_", "_k1_native_failing_"];
 /// The kernels that have native code, by the functions that launch them.
 const HAVE: [&str; 9] = ["beyond", "failing", "fused", "groups", "iterated", "library", "outside", "plane", "tallied"];
-/// Those for which the level makes a difference.
+/// The kernels with native code for a level by default: it makes a difference for them.
 const BY_DEFAULT: [&str; 6] = ["beyond", "fused", "groups", "library", "plane", "tallied"];
 /// The kernels whose work-items run in the lanes of vectors.
 const IN_LANES: [&str; 6] = ["beyond", "fused", "groups", "iterated", "plane", "tallied"];

@@ -247,8 +247,8 @@ impl<'c> Emitter<'c, '_> {
     }
 }
 
-/// Whether any number may be divided by a divisor. Lanes that are not active divide by a constant, too: processors have no division of vectors,
-/// but multiply in the place of one by a constant.
+/// Whether any number may be divided by a divisor. Lanes that are not active divide by a constant, too. Processors have no division of vectors,
+/// and multiply in the place of one by a constant.
 fn divides_always(divisor: Value<'_>) -> bool {
     let TypeKind::Integer(bits @ 1..=64) = divisor.value_type().kind() else { return false };
     divisor.integer().is_some_and(|number| number != 0 && number != u64::MAX >> (64 - bits))
