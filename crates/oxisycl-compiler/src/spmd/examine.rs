@@ -3,7 +3,7 @@
 //! Nothing is vectorised that could behave otherwise in lanes. No static is, since a thread's own would become one for all. Nothing may be dropped
 //! when an item panics, since other lanes are abandoned then. Whether an item could wait for another one of its vector is looked at in `scalar_only`.
 
-use super::cfg::{BlockIdx, Graph, Refusal};
+use super::cfg::{BlockIdx, Graph, Reason, Refusal};
 use super::memory::stride;
 use super::packed::packed_bytes;
 use super::shape::{Shape, Shapes};
@@ -108,6 +108,11 @@ fn uses_no_static(instruction: Value<'_>) -> Check {
     Ok(())
 }
 
+/// Whether a call is what `std::hint::spin_loop` becomes.
+fn is_pause(call: Value<'_>) -> bool {
+    call.callee().is_some_and(|callee| callee.kind() == ValueKind::Function && callee.name() == "llvm.x86.sse2.pause")
+}
+
 fn called(call: Value<'_>) -> String {
     match call.callee() {
         Some(callee) if callee.kind() == ValueKind::Function => format!("`{}`", origin::shown_name(callee.name())),
@@ -146,6 +151,8 @@ fn live<'c>(shapes: &Shapes<'_, 'c>, layout: Layout<'_>, instruction: Value<'c>)
         _ if is_note(instruction) => Ok(()),
         Opcode::FENCE => Ok(()),
         _ if is_made_singly(instruction) && (varies || instruction.is_atomic()) => element_types(instruction),
+        // A conditional exchange, without which there are few locks.
+        Opcode::ATOMIC_CMP_XCHG => Err(Reason::Waits.to_string()),
         _ if instruction.is_atomic() => Err("it has an atomic operation of an unknown kind".to_owned()),
         Opcode::LOAD | Opcode::STORE => access(shapes, layout, instruction),
         Opcode::ALLOCA => {
@@ -161,6 +168,7 @@ fn live<'c>(shapes: &Shapes<'_, 'c>, layout: Layout<'_>, instruction: Value<'c>)
         }
         // Known to depend on its arguments alone.
         Opcode::CALL if shape == Shape::Uniform => Ok(()),
+        Opcode::CALL if is_pause(instruction) => Err(Reason::Waits.to_string()),
         Opcode::CALL | Opcode::INVOKE => Err(format!("it calls {}", called(instruction))),
         Opcode::PHI | Opcode::SELECT if varies => {
             let of = instruction.value_type();
