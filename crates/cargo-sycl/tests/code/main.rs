@@ -22,6 +22,8 @@ mod library;
 mod lines;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod native;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod one_by_one;
 mod outside;
 mod pairs;
 mod panics;
