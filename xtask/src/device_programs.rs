@@ -78,15 +78,15 @@ pub(crate) fn optimised(workspace: &Workspace) -> Result<BTreeMap<String, PathBu
     Ok(messages.lines().filter_map(|line| executable(&line.parse().ok()?)).collect())
 }
 
-/// A suite with native code for a level, which only optimised programs have in vectors. Built now.
-pub(crate) fn native(workspace: &Workspace, test: &str) -> Result<PathBuf> {
+/// The suite of kernels of ordinary code and the examples, with native code for a level, which only optimised programs have in vectors. Built
+/// now, by one compilation of what they share.
+pub(crate) fn native(workspace: &Workspace) -> Result<BTreeMap<String, PathBuf>> {
     let mut command = cargo(workspace);
     command.args(["sycl", "build", "--release", "--targets", NATIVE, "--message-format", "json-render-diagnostics"]);
-    command.args(["-p", "oxisycl-kernel-suite", "--test", test]);
+    command.args(["-p", "oxisycl-kernel-suite", "-p", examples::PACKAGE, "--test", "kernels", "--examples"]);
+    command.args(["--features", &examples::features(workspace)?]);
     let messages = process::run_for_output(&mut command)?.succeeded()?.stdout;
-    let mut built = messages.lines().filter_map(|line| executable(&line.parse().ok()?));
-    let program = built.find(|(name, _)| *name == format!("test {test}")).map(|(_, program)| program);
-    program.ok_or_else(|| Failure::new(format!("cargo built no test {test}")))
+    Ok(messages.lines().filter_map(|line| executable(&line.parse().ok()?)).collect())
 }
 
 fn build(workspace: &Workspace, sets: &[(&[&str], &[&str])]) -> Result<BTreeMap<String, PathBuf>> {

@@ -7,7 +7,7 @@ use crate::outcome::{Failure, Outcome, Result};
 use crate::process::{self, cargo};
 use crate::workspace::{Workspace, read};
 
-const PACKAGE: &str = "oxisycl-examples";
+pub(crate) const PACKAGE: &str = "oxisycl-examples";
 /// Run as smoke tests. What they write goes to a folder below the target directory.
 const RUN: &[&str] = &["ls", "tour"];
 /// Run as well with kernels that were compiled for devices.

@@ -22,6 +22,7 @@ mod lints;
 mod loom;
 mod miri;
 mod msrv;
+mod native_examples;
 mod native_suites;
 mod nvcc;
 mod opencl;
