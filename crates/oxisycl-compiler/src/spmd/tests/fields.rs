@@ -143,8 +143,11 @@ fn fields_are_changed_in_place_in_the_order_of_the_program() {
          store i32 %s0, ptr %q1",
     ] {
         let lines = code.replace(" store", "\nstore").replace(" %s0 =", "\n%s0 =").replace(" %s1 =", "\n%s1 =");
-        let lines =
-            lines.replace(" %v0 =", "\n%v0 =").replace(" %v1 =", "\n%v1 =").replace(" %other =", "\n%other =").replace(" %same =", "\n%same =");
+        let lines = lines
+            .replace(" %v0 =", "\n%v0 =")
+            .replace(" %v1 =", "\n%v1 =")
+            .replace(" %other =", "\n%other =")
+            .replace(" %same =", "\n%same =");
         check(&body(&(structures(8) + both + &lines + "\nret void")));
     }
 }
