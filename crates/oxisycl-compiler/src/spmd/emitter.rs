@@ -6,6 +6,8 @@
 //! Invariant: masks are never poison. A condition, which may be poison in a lane that is not active, becomes part of a mask by
 //! `select mask, condition, false` alone.
 
+use std::cell::Cell;
+
 use rustc_hash::FxHashMap;
 
 use super::cfg::{Graph, LoopIdx, Node};
@@ -44,6 +46,8 @@ pub(super) enum Rule {
     ExitBlends,
     /// Phis of structs get the value of the lanes that take an edge.
     PairBlends,
+    /// As the four above, for the blend of that number in its function.
+    OneBlend(u32),
     /// The lanes of a node are those of all edges into it.
     Joins,
     /// Lanes that have left a divergent loop do not run its next iteration.
@@ -121,6 +125,8 @@ pub(super) struct Emitter<'c, 'a> {
     pub(super) fields: FxHashMap<Value<'c>, Value<'c>>,
     /// Variables of single work-items that only the code of traps uses.
     pub(super) of_traps: FxHashMap<Value<'c>, Value<'c>>,
+    /// How many phis were blended so far.
+    n_blends: Cell<u32>,
     /// The rule that a test leaves out.
     without: Option<Rule>,
 }
@@ -155,12 +161,20 @@ impl<'c, 'a> Emitter<'c, 'a> {
             local: FxHashMap::default(),
             fields: FxHashMap::default(),
             of_traps: FxHashMap::default(),
+            n_blends: Cell::new(0),
             without,
         }
     }
 
     pub(super) fn has(&self, rule: Rule) -> bool {
         self.without != Some(rule)
+    }
+
+    /// Counts one more blend. Whether it is made.
+    pub(super) fn has_next_blend(&self) -> bool {
+        let number = self.n_blends.get();
+        self.n_blends.set(number + 1);
+        self.has(Rule::OneBlend(number))
     }
 
     /// Ends the block of the local variables.

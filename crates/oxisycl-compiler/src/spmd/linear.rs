@@ -262,7 +262,8 @@ impl<'c> Emitter<'c, '_> {
             None => Rule::Blends,
             Some(_) => Rule::InnerBlends,
         };
-        self.has(rule) || entered.is_some() && phi.name().starts_with(COUNTER)
+        // A loop may go on for ever without that of its counter.
+        entered.is_some() && phi.name().starts_with(COUNTER) || self.has_next_blend() && self.has(rule)
     }
 
     /// Selects by lanes; structs by their members.

@@ -43,7 +43,11 @@ struct Captures {
 
 /// So many lanes, whether they are worth it or not.
 pub(super) fn of_lanes(lanes: u32) -> Wanted {
-    Wanted { level: HostLevel::V3, lanes: Lanes::Number(lanes), most_items: None, is_of_groups: false }
+    of_level(HostLevel::V3, lanes)
+}
+
+fn of_level(level: HostLevel, lanes: u32) -> Wanted {
+    Wanted { level, lanes: Lanes::Number(lanes), most_items: None, is_of_groups: false }
 }
 
 pub(super) extern "C-unwind" fn fail(item: u64) -> ! {
@@ -59,9 +63,11 @@ const LANES: [u32; 5] = [2, 4, 8, 16, 32];
 
 /// The machine that bodies are for: vectors of any width are valid for any processor.
 pub(super) fn machine() -> Machine {
-    let has_all = ["avx2", "fma", "bmi2"].into_iter().all(has);
-    let machine = Machine::new("x86_64-unknown-linux-gnu", if has_all { "x86-64-v3" } else { "x86-64" }, "");
-    machine.expect("a machine")
+    machine_of(if has_level(HostLevel::V3) { "x86-64-v3" } else { "x86-64" })
+}
+
+fn machine_of(processor: &str) -> Machine {
+    Machine::new("x86_64-unknown-linux-gnu", processor, "").expect("a machine")
 }
 
 /// A module with the body, and the machine that it is for.
@@ -79,24 +85,34 @@ fn module_for<'c>(machine: &Machine, context: &'c Context, body: &str) -> Module
 }
 
 #[cfg(target_arch = "x86_64")]
-fn has(feature: &str) -> bool {
-    match feature {
-        "avx2" => is_x86_feature_detected!("avx2"),
-        "fma" => is_x86_feature_detected!("fma"),
-        _ => is_x86_feature_detected!("bmi2"),
-    }
+fn has_level(level: HostLevel) -> bool {
+    let has_v3 =
+        is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2");
+    let has_registers = || is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl");
+    let has_v4 = || has_registers() && is_x86_feature_detected!("avx512dq") && is_x86_feature_detected!("avx512cd");
+    has_v3 && (level == HostLevel::V3 || has_v4())
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn has(_feature: &str) -> bool {
+fn has_level(_level: HostLevel) -> bool {
     false
 }
 
-/// Makes a library of this process from a module.
+/// Makes a library of this process from a module, whose masks get wide lanes.
 pub(super) fn link(module: &Module<'_>, machine: &Machine, is_optimised: bool) -> libloading::Library {
+    link_with(module, machine, is_optimised, wide_masks::widen)
+}
+
+/// As [`link`], with another last pass.
+fn link_with(
+    module: &Module<'_>,
+    machine: &Machine,
+    is_optimised: bool,
+    last: impl FnOnce(&Module<'_>),
+) -> libloading::Library {
     let passes = if is_optimised { "default<O3>" } else { "always-inline" };
     module.run(passes, Some(machine), &PassTuning::NATIVE).expect("passes");
-    wide_masks::widen(module);
+    last(module);
     module.verify("wide masks").unwrap_or_else(|error| panic!("{error}: {module}"));
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);

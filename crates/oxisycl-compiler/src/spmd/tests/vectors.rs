@@ -22,19 +22,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
 use layout::{KINDS, STRIDES};
+use oxisycl_image::HostLevel;
 use pages::{PAGE, Pages};
 
-use super::{LANES, fail, link, machine, of_lanes};
+use super::{LANES, fail, has_level, link_with, machine, machine_of, of_level};
 use crate::llvm::{Linkage, Module, PassTuning, Type};
 use crate::passes::tests::context;
 use crate::random::Random;
 use crate::spmd::emitter::Rule;
 use crate::spmd::item_loops::define_steps;
-use crate::spmd::vectorise_without;
+use crate::spmd::{vectorise_without, wide_masks};
 
 const PROGRAMS: u64 = 150;
 /// Enough that each rule which is left out is missed.
 const PROGRAMS_FOR_A_RULE: u64 = 200;
+/// Programs of each of which one blend is left out.
+const PROGRAMS_FOR_A_BLEND: u64 = 120;
 /// Numbers of lanes that bodies have without a rule.
 const LANES_FOR_A_RULE: [u32; 2] = [2, 8];
 /// Says in a process of a test's own which rule is left out.
@@ -136,8 +139,11 @@ impl Memory {
 /// Runs some programs in one library. The error is the seed of one that differs, with the rest.
 fn check(seeds: Range<u64>, is_optimised: bool, without: Option<Rule>, count: &mut Count) -> Result<(), (u64, String)> {
     let context = context();
-    let machine = machine();
-    let text = program::module(seeds.clone(), without.is_some_and(|rule| Rule::HARMLESS.contains(&rule)));
+    let level = if without.is_some() { HostLevel::V3 } else { level(seeds.start) };
+    let is_v4 = level == HostLevel::V4;
+    let machine = if is_v4 { machine_of(level.name()) } else { machine() };
+    let is_harmless = |rule| matches!(rule, Rule::OneBlend(_)) || Rule::HARMLESS.contains(&rule);
+    let text = program::module(seeds.clone(), without.is_some_and(is_harmless));
     let lanes = if without.is_some() { &LANES_FOR_A_RULE[..] } else { &LANES };
     let module = Module::from_text(&context, &text, "vectors").unwrap_or_else(|error| panic!("{error}: {text}"));
     module.set_target(machine.triple(), &machine.data_layout());
@@ -148,11 +154,12 @@ fn check(seeds: Range<u64>, is_optimised: bool, without: Option<Rule>, count: &m
     for seed in seeds.clone() {
         let body = module.function(&format!("body{seed}")).expect("a body");
         for lanes in lanes.iter().copied() {
-            let vector =
-                match vectorise_without(&module, Some(&machine), body, of_lanes(lanes), without).expect("passes") {
-                    Ok(vector) => vector.function,
-                    Err(refused) => panic!("seed {seed}: refused: {}\n{}", refused.reason, shown(seed)),
-                };
+            let vector = match vectorise_without(&module, Some(&machine), body, of_level(level, lanes), without)
+                .expect("passes")
+            {
+                Ok(vector) => vector.function,
+                Err(refused) => panic!("seed {seed}: refused: {}\n{}", refused.reason, shown(seed)),
+            };
             let steps = module.declare(&format!("steps{seed}.{lanes}"), held);
             define_steps(&module, steps, body, Some((vector, lanes)));
             steps.set_linkage(Linkage::EXTERNAL);
@@ -160,7 +167,13 @@ fn check(seeds: Range<u64>, is_optimised: bool, without: Option<Rule>, count: &m
     }
     let texts: Vec<String> = seeds.clone().map(shown).collect();
     module.verify("vectorisation").unwrap_or_else(|error| panic!("seeds {seeds:?}: {error}"));
-    let library = link(&module, &machine, is_optimised);
+    // AVX-512 has registers for masks.
+    let last = |module: &Module<'_>| {
+        if !is_v4 {
+            wide_masks::widen(module)
+        }
+    };
+    let library = link_with(&module, &machine, is_optimised, last);
     for (seed, text) in seeds.zip(texts) {
         let code = |name: String| -> Code<'_> {
             // SAFETY: functions of these names have this type.
@@ -242,6 +255,12 @@ fn parts(first: u64, programs: u64) -> impl Iterator<Item = (Range<u64>, bool)> 
     })
 }
 
+/// The level of programs from a seed on: every other two libraries are for AVX-512, if the processor has it.
+fn level(begin: u64) -> HostLevel {
+    let is_v4 = begin / TOGETHER % 4 >= 2 && has_level(HostLevel::V4);
+    if is_v4 { HostLevel::V4 } else { HostLevel::V3 }
+}
+
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
@@ -276,6 +295,21 @@ fn a_rule_of_the_emitter_that_is_left_out_is_missed() {
         }
     }
     assert!(not_missed.is_empty(), "seeds 1 to {PROGRAMS_FOR_A_RULE} do not miss {not_missed:?}");
+}
+
+/// Each program that has a blend of that number. Not all are missed: some values are not used, or are what they were.
+#[test]
+fn single_blends_that_are_left_out_at_random_are_missed() {
+    let (mut n_missed, mut random) = (0, Random::new(7));
+    for seed in 1..=PROGRAMS_FOR_A_BLEND {
+        let rule = Rule::OneBlend(random.below(4) as u32);
+        if let Err((_, why)) = check(seed..seed + 1, false, Some(rule), &mut Count::default()) {
+            println!("{rule:?}: {}", why.lines().next().unwrap_or_default());
+            n_missed += 1;
+        }
+    }
+    println!("{n_missed} of {PROGRAMS_FOR_A_BLEND} programs miss a blend");
+    assert!(n_missed * 30 > PROGRAMS_FOR_A_BLEND, "{n_missed} of {PROGRAMS_FOR_A_BLEND}");
 }
 
 /// Values that are loaded for lanes that are not active have no use. So only the pages around the arrays tell that they are loaded.
