@@ -11,7 +11,7 @@ fn native_code_of_libraries_comes_and_goes_with_them() {
     // The second one with link-time optimisation.
     for profile in ["quick", "thin"] {
         let packages = ["--package", "shared", "--package", "second"];
-        let build = ["build", "--profile", profile, "--targets", "host-v3"].into_iter().chain(packages);
+        let build = ["build", "--profile", profile, "--targets", "host-v3", "--lanes", "8"].into_iter().chain(packages);
         succeed(&mut project.sycl_as_is(&build.collect::<Vec<_>>()));
         open_and_close(&project, profile, |command| {
             for (code, counts) in [("plain", "0 0"), ("v3", "3 4")] {

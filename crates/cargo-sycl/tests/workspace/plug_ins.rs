@@ -95,7 +95,7 @@ pub(crate) fn take_their_native_code_with_them(project: &Project, has_level: boo
     let workspace = fs::read_to_string(project.root.join("Cargo.toml")).unwrap();
     write(project, &workspace, "\"cuda\"");
     let packages = ["host", "one", "two"].iter().flat_map(|name| ["--package", name]);
-    let build = ["build", "--profile", "quick", "--targets", "host-v3"].into_iter().chain(packages);
+    let build = ["build", "--profile", "quick", "--targets", "host-v3", "--lanes", "8"].into_iter().chain(packages);
     succeed(&mut project.sycl_as_is(&build.collect::<Vec<_>>()));
     let outputs = project.root.join("target/sycl/quick");
     for (code, runs) in [("plain", false), ("v3", has_level)] {
