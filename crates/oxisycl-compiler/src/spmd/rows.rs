@@ -3,6 +3,9 @@
 //! While bodies are simplified, an item loop is but a call, so LLVM would unroll the loops around it. Then the rows of a group become one long
 //! piece of code, which has more values than there are registers. Loops of the kernel's own may be unrolled: what differs
 //! in their rounds is constant then. So calls stay alone at first, until the loops of rows are the innermost ones.
+//!
+//! Loops around barriers are an exception. Each of their rounds would be regions of its own, with all that LLVM moves between rounds kept over
+//! barriers. So they are not unrolled.
 
 use crate::analyses::natural_loops::Loop;
 use crate::llvm::{Attribute, Context, Value};
