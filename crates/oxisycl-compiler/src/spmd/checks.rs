@@ -1,10 +1,12 @@
-//! Checks that scalar operations decide for all lanes: bounds checks of indices that grow from lane to lane, and what LLVM joins them with.
+//! Checks that scalar operations decide for all lanes: comparisons of numbers that grow or fall from lane to lane, and what LLVM joins them with.
 //!
-//! Where they say no, some lane may pass all the same, so lanes are looked at one by one then. These are functions of graph and shapes alone.
+//! Where they say no, some lane may pass all the same, so lanes are looked at one by one then. What a check is follows from graph and shapes alone.
 
+use super::borders::is_question;
 use super::cfg::Graph;
+use super::emitter::{Emitter, Rule};
 use super::shape::{Shape, Shapes};
-use crate::llvm::predicate::{UNSIGNED_GREATER, UNSIGNED_LESS, UNSIGNED_NOT_GREATER, UNSIGNED_NOT_LESS};
+use crate::llvm::predicate::{self, EQUAL, SIGNED_NOT_GREATER, UNEQUAL, UNSIGNED_GREATER, UNSIGNED_NOT_GREATER};
 use crate::llvm::{Opcode, TypeKind, Value};
 
 /// Parts of a condition that are followed.
@@ -14,14 +16,18 @@ const DEPTH: usize = 4;
 pub(super) enum Check<'c> {
     /// A condition that all lanes share has this value.
     Is(Value<'c>, bool),
-    /// The index of the last lane is below the bound, and nothing wraps on the way to it.
-    InBounds {
-        index: Value<'c>,
-        /// The distance of the index in two neighbouring lanes.
-        step: u64,
-        bound: Value<'c>,
-    },
+    /// The indices of the first and of the last lane compare so with the bound, and nothing wraps between them.
+    Compares { index: Index<'c>, predicate: i32, bound: Value<'c> },
+    /// No lane has this number as its index.
+    Differs { index: Index<'c>, other: Value<'c> },
     Both(Box<Self>, Box<Self>),
+}
+
+/// A number that is a constant distance apart in neighbouring lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Index<'c> {
+    pub(super) value: Value<'c>,
+    pub(super) step: i64,
 }
 
 /// The scalar form of a condition that is to be `wanted`, if there is one.
@@ -45,7 +51,7 @@ fn part<'c>(shapes: &Shapes<'_, 'c>, condition: Value<'c>, wanted: bool, depth: 
         return Some(Check::Is(condition, wanted));
     }
     if condition.is(Opcode::INTEGER_COMPARISON) {
-        return in_bounds(shapes, condition, wanted);
+        return comparison(shapes, condition, wanted);
     }
     let depth = depth.checked_sub(1)?;
     if let Some(other) = negated(condition) {
@@ -78,18 +84,24 @@ fn both(condition: Value<'_>, wanted: bool) -> Option<(Value<'_>, Value<'_>)> {
     }
 }
 
-fn in_bounds<'c>(shapes: &Shapes<'_, 'c>, comparison: Value<'c>, wanted: bool) -> Option<Check<'c>> {
+fn comparison<'c>(shapes: &Shapes<'_, 'c>, comparison: Value<'c>, wanted: bool) -> Option<Check<'c>> {
     let (left, right) = (comparison.operand(0), comparison.operand(1));
-    let (index, bound) = match (comparison.predicate(), wanted) {
-        (UNSIGNED_LESS, true) | (UNSIGNED_NOT_LESS, false) => (left, right),
-        (UNSIGNED_GREATER, true) | (UNSIGNED_NOT_GREATER, false) => (right, left),
+    let predicate = comparison.predicate();
+    let predicate = if wanted { predicate } else { predicate::negated(predicate) };
+    let (value, bound, predicate) = match (shapes.shape(left), shapes.shape(right)) {
+        (_, Shape::Uniform) => (left, right, predicate),
+        (Shape::Uniform, _) => (right, left, predicate::swapped(predicate)),
         _ => return None,
     };
-    let (Shape::Affine(step @ 1..=0xffff), Shape::Uniform) = (shapes.shape(index), shapes.shape(bound)) else {
-        return None;
-    };
-    let is_wide = matches!(index.value_type().kind(), TypeKind::Integer(32..=64));
-    is_wide.then_some(Check::InBounds { index, step: step as u64, bound })
+    let Shape::Affine(step @ -0xffff..=0xffff) = shapes.shape(value) else { return None };
+    let is_wide = matches!(value.value_type().kind(), TypeKind::Integer(32..=64));
+    let index = Index { value, step };
+    match predicate {
+        _ if !is_wide => None,
+        EQUAL => None,
+        UNEQUAL => Some(Check::Differs { index, other: bound }),
+        _ => Some(Check::Compares { index, predicate, bound }),
+    }
 }
 
 /// Whether a condition only decides branches that scalar operations decide.
@@ -103,5 +115,58 @@ pub(super) fn is_decided<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, conditi
         && condition
             .users()
             .into_iter()
-            .all(|user| if user.is(Opcode::BRANCH) { of_branch(graph, shapes, user).is_some() } else { is_part(user) })
+            .all(|user| match user.opcode() {
+                Some(Opcode::BRANCH) => of_branch(graph, shapes, user).is_some(),
+                _ => is_question(user) || is_part(user),
+            })
+}
+
+impl<'c> Emitter<'c, '_> {
+    /// Whether a check holds for all lanes. Those that are not active count, too, so it may hold for the others where this says no.
+    pub(super) fn all_do(&mut self, check: &Check<'c>) -> Value<'c> {
+        match check {
+            Check::Is(condition, wanted) => {
+                let condition = self.raw(*condition);
+                if *wanted { condition } else { self.builder.not(condition) }
+            }
+            Check::Compares { index, predicate, bound } => {
+                let (least, greatest) = self.ends(*index);
+                let bound = self.raw(*bound);
+                let end = if predicate::is_less(*predicate) { greatest } else { least };
+                let compares = self.builder.compare(*predicate, end, bound);
+                let no_wrap = if predicate::is_signed(*predicate) { SIGNED_NOT_GREATER } else { UNSIGNED_NOT_GREATER };
+                let is_between = self.builder.compare(no_wrap, least, greatest);
+                if self.has(Rule::Wraps) { self.builder.binary(Opcode::AND, compares, is_between) } else { compares }
+            }
+            Check::Differs { index, other } => {
+                // How far the first lane's index would have to go, modulo the size of the type.
+                let (first, other) = (self.raw(index.value), self.raw(*other));
+                let ahead = match index.step {
+                    ..0 => self.builder.subtract(first, other),
+                    _ => self.builder.subtract(other, first),
+                };
+                self.builder.compare(UNSIGNED_GREATER, ahead, self.distance(*index))
+            }
+            // The second one may be poison where the first one says no.
+            Check::Both(left, right) => {
+                let (left, right) = (self.all_do(left), self.all_do(right));
+                self.builder.select(left, right, left.value_type().constant(0))
+            }
+        }
+    }
+
+    /// The least and the greatest index of all lanes, if nothing wraps between them.
+    fn ends(&mut self, index: Index<'c>) -> (Value<'c>, Value<'c>) {
+        let (first, distance) = (self.raw(index.value), self.distance(index));
+        match index.step {
+            ..0 => (self.builder.subtract(first, distance), first),
+            _ => (first, self.builder.add(first, distance)),
+        }
+    }
+
+    /// The distance of the indices of the first and the last lane.
+    fn distance(&self, Index { value, step }: Index<'c>) -> Value<'c> {
+        let lanes = if self.has(Rule::LastLanes) { self.lanes } else { 1 };
+        value.value_type().constant(step.unsigned_abs() * u64::from(lanes - 1))
+    }
 }

@@ -36,6 +36,10 @@ pub(super) enum Rule {
     OneByOne,
     /// A check fails for active lanes alone.
     Checks,
+    /// What the last lane has decides a scalar check, too.
+    LastLanes,
+    /// A number that wraps between the first and the last lane passes no scalar check.
+    Wraps,
     /// Outside of loops, a branch has the active lanes of either side alone.
     Branches,
     /// Outside of loops, a phi gets the value of the lanes that take an edge.

@@ -7,6 +7,7 @@
 //! - `item_loops` finds the loops over items, takes their bodies apart, and makes steps of as many items as there are lanes.
 //! - `barriers` parts kernels at the barriers of their groups, into item loops between them.
 //! - `arms` has what both sides of a branch compute computed once.
+//! - `borders` splits rows where few items are at a border, and what the others run has no masks.
 //! - `cfg` has the body's regions and nodes, and `shape` what differs between lanes.
 //! - `in_turn`, `examine` and `scalar_only` refuse what cannot be in lanes, or must not be.
 //! - `fields` finds accesses of structures in an array that are made together.
@@ -57,6 +58,7 @@
 
 mod arms;
 mod barriers;
+mod borders;
 mod cfg;
 mod checks;
 mod conversions;
@@ -137,7 +139,7 @@ fn vectorise_without<'c>(
     module: &Module<'c>,
     machine: Option<&Machine>,
     body: Value<'c>,
-    Wanted { level, lanes, most_items, is_of_groups }: Wanted,
+    wanted: Wanted,
     without: Option<emitter::Rule>,
 ) -> Result<Result<Vectorised<'c>, Refused<'c>>, CompileError> {
     let context = module.context();
@@ -148,20 +150,41 @@ fn vectorise_without<'c>(
     }
     arms::unite(context, body)?;
     Module::run_on(body, PREPARE, machine, &PassTuning::NATIVE)?;
-    let graph = match Graph::of(body) {
-        Ok(graph) => graph,
-        Err(refusal) => return Ok(Err(refusal.into())),
+    let mut rounds = 0;
+    let vectorised = loop {
+        let graph = match Graph::of(body) {
+            Ok(graph) => graph,
+            Err(refusal) => break Err(refusal.into()),
+        };
+        let shapes = Shapes::of(&graph, Layout::of(module));
+        rounds += 1;
+        if rounds <= borders::ROUNDS && borders::split(module, &graph, &shapes) {
+            Module::run_on(body, PREPARE, machine, &PassTuning::NATIVE)?;
+            continue;
+        }
+        break in_lanes(module, &graph, &shapes, wanted, without)?;
     };
-    let layout = Layout::of(module);
-    let shapes = Shapes::of(&graph, layout);
-    if let Err(refused) = examine::examine(&graph, &shapes, layout) {
+    borders::forget(module, body)?;
+    Ok(vectorised)
+}
+
+/// The function that runs several items, of a body in the form that is read.
+fn in_lanes<'c>(
+    module: &Module<'c>,
+    graph: &Graph<'c>,
+    shapes: &Shapes<'_, 'c>,
+    Wanted { level, lanes, most_items, is_of_groups }: Wanted,
+    without: Option<emitter::Rule>,
+) -> Result<Result<Vectorised<'c>, Refused<'c>>, CompileError> {
+    let (context, layout, body) = (module.context(), Layout::of(module), graph.function());
+    if let Err(refused) = examine::examine(graph, shapes, layout) {
         return Ok(Err(refused));
     }
-    if let Err(refusal) = scalar_only::scalar_only(&graph, &shapes) {
+    if let Err(refusal) = scalar_only::scalar_only(graph, shapes) {
         return Ok(Err(refusal.into()));
     }
-    let groups = Groups::of(&graph, &shapes, layout, without);
-    let costs = Costs::with(&graph, &shapes, layout, (level, groups));
+    let groups = Groups::of(graph, shapes, layout, without);
+    let costs = Costs::with(graph, shapes, layout, (level, groups));
     let estimate = match lanes {
         Lanes::Number(lanes) => match most_items.filter(|most| u64::from(lanes) > *most) {
             Some(most) => return Ok(Err(Refused::new(format!("its rows have {most} work-items")))),
@@ -173,10 +196,10 @@ fn vectorise_without<'c>(
         },
     };
     let lanes = estimate.lanes;
-    if let Err(refused) = examine::variables_are_small(&graph, layout, lanes) {
+    if let Err(refused) = examine::variables_are_small(graph, layout, lanes) {
         return Ok(Err(refused));
     }
-    let copy = module.declare(&format!("{}.lanes{lanes}", body.name()), expected);
+    let copy = module.declare(&format!("{}.lanes{lanes}", body.name()), body.held_type());
     if !copy.is_declaration() {
         // Another loop has this body, too.
         return Ok(Ok(Vectorised { function: copy, estimate }));
@@ -188,7 +211,7 @@ fn vectorise_without<'c>(
     }
     llvm::describe(module, copy, body);
     let groups = costs.into_groups();
-    let mut emitter = Emitter::new(module, (&graph, &shapes, &groups), (body, copy), lanes, without);
+    let mut emitter = Emitter::new(module, (graph, shapes, &groups), (body, copy), lanes, without);
     let first = emitter.new_block();
     emitter.builder.move_to(first);
     emitter.region(None, Mask::All);

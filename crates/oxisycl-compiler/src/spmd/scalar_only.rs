@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::borders::is_question;
 use super::cfg::{BlockIdx, Graph, Reason, Refusal};
 use super::shape::Shapes;
 use super::singly::only_computes;
@@ -115,7 +116,7 @@ fn is_unknown_call(instruction: Value<'_>) -> bool {
         return true;
     }
     let is_intrinsic = callee.name().starts_with("llvm.") && !callee.name().starts_with("llvm.threadlocal.");
-    !is_intrinsic && !only_computes(instruction)
+    !is_intrinsic && !only_computes(instruction) && !is_question(instruction)
 }
 
 /// Whether the blocks that a panic runs may have the instruction, although other lanes do not get there.

@@ -10,7 +10,6 @@ use super::checks::{self, Check};
 use super::emitter::{Emitter, Mask, Rule};
 use super::shape::Shape;
 use super::widen::is_note;
-use crate::llvm::predicate::{UNSIGNED_LESS, UNSIGNED_NOT_GREATER};
 use crate::llvm::{Block, Opcode, Value};
 
 impl<'c> Emitter<'c, '_> {
@@ -57,28 +56,6 @@ impl<'c> Emitter<'c, '_> {
         let single = self.new_block();
         self.builder.branch_if(pass, passed, single);
         self.builder.move_to(single);
-    }
-
-    fn all_do(&mut self, check: &Check<'c>) -> Value<'c> {
-        match check {
-            Check::Is(condition, wanted) => {
-                let condition = self.raw(*condition);
-                if *wanted { condition } else { self.builder.not(condition) }
-            }
-            Check::InBounds { index, step, bound } => {
-                let distance = index.value_type().constant(step * u64::from(self.lanes - 1));
-                let (first, bound) = (self.raw(*index), self.raw(*bound));
-                let last = self.builder.add(first, distance);
-                let is_in_bounds = self.builder.compare(UNSIGNED_LESS, last, bound);
-                let is_above = self.builder.compare(UNSIGNED_NOT_GREATER, first, last);
-                self.builder.binary(Opcode::AND, is_in_bounds, is_above)
-            }
-            // The second one may be poison where the first one says no.
-            Check::Both(left, right) => {
-                let (left, right) = (self.all_do(left), self.all_do(right));
-                self.builder.select(left, right, left.value_type().constant(0))
-            }
-        }
     }
 
     /// Copies the code behind a trap edge for the first of some lanes, at the builder's place.

@@ -1,5 +1,6 @@
 //! Instructions: one scalar instruction where all lanes agree, else one on vectors.
 
+use super::borders::is_question;
 use super::emitter::{Emitter, Mask, Rule};
 use super::shape::Shape;
 use super::singly::is_made_singly;
@@ -95,6 +96,9 @@ impl<'c> Emitter<'c, '_> {
     pub(super) fn instruction(&mut self, instruction: Value<'c>, mask: Mask<'c>) {
         if is_note(instruction) {
             return;
+        }
+        if is_question(instruction) {
+            return self.answer(instruction);
         }
         let Some(opcode) = instruction.opcode() else { return };
         let shape = self.shape(instruction);

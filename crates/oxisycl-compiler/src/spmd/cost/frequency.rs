@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::llvm::predicate::{EQUAL, UNEQUAL, UNSIGNED_GREATER, UNSIGNED_NOT_GREATER};
 use crate::llvm::{Opcode, TypeKind, Value};
+use crate::spmd::borders::is_question;
 use crate::spmd::cfg::{BlockIdx, Edge, Graph, LoopIdx, Node, Region};
 use crate::spmd::plan::{Guard, guard, has_all_lanes, wants_copy};
 use crate::spmd::shape::{Shape, Shapes, Status};
@@ -225,6 +226,9 @@ fn chance(shapes: &Shapes<'_, '_>, condition: Value<'_>, depth: u32) -> Chance {
         let is_border =
             halves.iter().zip([first, second]).all(|(half, chance)| chance.is_border || shapes.is_uniform(*half));
         return Chance { yes: part(first.yes, second.yes), is_border };
+    }
+    if is_question(condition) {
+        return Chance { yes: ONE / 16 * 15, is_border: false };
     }
     if !condition.is(Opcode::INTEGER_COMPARISON) {
         return Chance { yes: ONE / 2, is_border: false };

@@ -6,6 +6,7 @@
 use oxisycl_image::HostLevel;
 
 use crate::llvm::{Opcode, Type, TypeKind, Value, ValueKind};
+use crate::spmd::borders::is_question;
 use crate::spmd::widen::{elementwise, is_note};
 
 const REGISTER_BITS: u32 = 256;
@@ -95,6 +96,7 @@ impl Kind {
         if opcode == Opcode::CALL {
             return match elementwise(instruction) {
                 _ if is_note(instruction) => Self::Nothing,
+                _ if is_question(instruction) => Self::Compare,
                 // What has no row would be dear.
                 Some(name) => Self::of_intrinsic(name).unwrap_or(Self::Call),
                 None => Self::Call,

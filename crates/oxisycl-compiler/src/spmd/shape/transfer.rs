@@ -3,6 +3,7 @@
 use super::{Rule, Shape, Shapes};
 use crate::analyses::uniformity;
 use crate::llvm::{Opcode, Type, TypeKind, Value, ValueKind};
+use crate::spmd::borders::is_question;
 use crate::spmd::cfg::BlockIdx;
 use crate::spmd::singly::only_computes;
 
@@ -190,6 +191,9 @@ impl<'c> Shapes<'_, 'c> {
         let Some(callee) = call.callee().filter(|callee| callee.kind() == ValueKind::Function) else {
             return Shape::Varying;
         };
+        if is_question(call) {
+            return Shape::Uniform;
+        }
         let mut known = uniformity::COMPUTE.iter().chain(PURE_ON_THE_HOST);
         let is_known = callee.is_declaration() && known.any(|prefix| callee.name().starts_with(prefix));
         if is_known || only_computes(call) {
