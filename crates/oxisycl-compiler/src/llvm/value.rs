@@ -166,6 +166,12 @@ impl<'c> Value<'c> {
         (self.kind() == ValueKind::Integer).then(|| unsafe { (ll().LLVMConstIntGetZExtValue)(self.raw()) })
     }
 
+    /// The number that a constant integer of at most 64 bits is, with its sign.
+    pub(crate) fn signed(self) -> Option<i64> {
+        let TypeKind::Integer(width @ 1..=64) = self.value_type().kind() else { return None };
+        self.integer().map(|bits| bits.cast_signed() << (64 - width) >> (64 - width))
+    }
+
     /// The bytes of a constant array of bytes.
     pub(crate) fn data(self) -> Option<&'c [u8]> {
         if self.kind() != ValueKind::DataArray || self.value_type().kind() != TypeKind::Array {

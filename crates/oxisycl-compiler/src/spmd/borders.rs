@@ -88,6 +88,10 @@ fn border<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, block: BlockIdx) -> Op
     if !lives || !end.is(Opcode::BRANCH) || shapes.status(Node::Block(block)) == Status::Masked {
         return None;
     }
+    // Those that do not all go the usual way were asked before.
+    if graph.predecessors(block).iter().any(|from| is_other_way(graph.block(*from), graph.block(block))) {
+        return None;
+    }
     let condition = end.operand(0);
     if shapes.shape(condition) != Shape::Varying {
         return None;
@@ -106,7 +110,13 @@ fn border<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, block: BlockIdx) -> Op
     let copied = reached(graph, way, join);
     let n_instructions: usize = copied.iter().map(|block| graph.block(*block).instructions().len()).sum();
     let fits = n_instructions <= LARGEST;
-    (is_worth_it && fits).then_some(Border { block, way, holds, copied, join})
+    (is_worth_it && fits).then_some(Border { block, way, holds, copied, join })
+}
+
+/// Whether a block is where the items go on of which not all go the usual way.
+fn is_other_way<'c>(from: Block<'c>, block: Block<'c>) -> bool {
+    let end = from.end();
+    end.operands().len() > 1 && is_question(end.operand(0)) && from.successors()[1] == block
 }
 
 /// Whether nearly all items of a row pass a check: positions are behind a small one, and before one that is not.
@@ -115,8 +125,8 @@ fn is_usual(check: &Check<'_>) -> bool {
         Check::Is(..) | Check::Differs { .. } => true,
         Check::Both(left, right) => is_usual(left) && is_usual(right),
         Check::Compares { predicate, bound, .. } => {
-            let begin = bound.integer().map(|bound| bound <= BEGIN || bound.leading_ones() > 31);
-            is_less(*predicate) != begin.unwrap_or(false)
+            let is_begin = bound.signed().is_some_and(|bound| bound.unsigned_abs() <= BEGIN);
+            is_less(*predicate) != is_begin
         }
     }
 }

@@ -17,9 +17,16 @@ pub(super) enum Check<'c> {
     /// A condition that all lanes share has this value.
     Is(Value<'c>, bool),
     /// The indices of the first and of the last lane compare so with the bound, and nothing wraps between them.
-    Compares { index: Index<'c>, predicate: i32, bound: Value<'c> },
+    Compares {
+        index: Index<'c>,
+        predicate: i32,
+        bound: Value<'c>,
+    },
     /// No lane has this number as its index.
-    Differs { index: Index<'c>, other: Value<'c> },
+    Differs {
+        index: Index<'c>,
+        other: Value<'c>,
+    },
     Both(Box<Self>, Box<Self>),
 }
 
@@ -112,13 +119,10 @@ pub(super) fn is_decided<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, conditi
     };
     let is_boolean = condition.value_type().kind() == TypeKind::Integer(1);
     is_boolean
-        && condition
-            .users()
-            .into_iter()
-            .all(|user| match user.opcode() {
-                Some(Opcode::BRANCH) => of_branch(graph, shapes, user).is_some(),
-                _ => is_question(user) || is_part(user),
-            })
+        && condition.users().into_iter().all(|user| match user.opcode() {
+            Some(Opcode::BRANCH) => of_branch(graph, shapes, user).is_some(),
+            _ => is_question(user) || is_part(user),
+        })
 }
 
 impl<'c> Emitter<'c, '_> {

@@ -316,10 +316,10 @@ impl<'a, 'c> Costs<'a, 'c> {
         for region in graph.regions() {
             let nodes = graph.nodes(region);
             let runs = of(graph.node_blocks(&nodes[0])[0]);
-            let mut once = 0;
             for &node in nodes.iter().filter(|node| shapes.status(**node) == Status::Masked) {
-                once += of_mask * graph.in_edges(node).len() as u64;
-                once += if guard(graph, shapes, node) == Guard::None { 0 } else { ASK_MASK };
+                let edges = of_mask * graph.in_edges(node).len() as u64;
+                let asked = if guard(graph, shapes, node) == Guard::None { 0 } else { ASK_MASK };
+                sum = sum.saturating_add((edges + asked) * frequencies.arrivals(graph, (node, region)));
                 if let Node::Block(block) = node
                     && wants_copy(graph, shapes, node)
                 {
@@ -327,9 +327,8 @@ impl<'a, 'c> Costs<'a, 'c> {
                 }
             }
             if region.is_some_and(|of| shapes.is_divergent(of)) {
-                once += ASK_MASK + of_mask;
+                sum = sum.saturating_add((ASK_MASK + of_mask) * runs);
             }
-            sum = sum.saturating_add(once * runs);
         }
         for &block in graph.order().iter().filter(|block| graph.headed(**block).is_none()) {
             let region = graph.innermost(block);

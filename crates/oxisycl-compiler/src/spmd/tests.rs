@@ -1,6 +1,7 @@
 //! Bodies that run on this machine, item by item and in lanes: the same bits, and the same item fails.
 
 mod bodies;
+mod borders;
 mod checks;
 mod conversions;
 mod copies;

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::llvm::predicate::{EQUAL, UNEQUAL, UNSIGNED_GREATER, UNSIGNED_NOT_GREATER};
-use crate::llvm::{Opcode, TypeKind, Value};
+use crate::llvm::{Opcode, Value};
 use crate::spmd::borders::is_question;
 use crate::spmd::cfg::{BlockIdx, Edge, Graph, LoopIdx, Node, Region};
 use crate::spmd::plan::{Guard, guard, has_all_lanes, wants_copy};
@@ -107,7 +107,8 @@ impl Frequencies {
                 Status::Masked if is_border => chance,
                 Status::Masked => ONE - power(ONE - chance, lanes),
             };
-            let frequency = part(of_vector, by_some);
+            // Lanes come from somewhere: behind a branch that few vectors take, few have any.
+            let frequency = part(of_vector, by_some).min(self.arrivals(graph, (node, region)));
             match node {
                 Node::Block(block) => {
                     self.vector[block.index()] = frequency;
@@ -133,6 +134,17 @@ impl Frequencies {
                 }
             }
         }
+    }
+}
+
+impl Frequencies {
+    /// How often a vector takes one of the edges into a node of a region, at most. The frequencies of the nodes before it are known.
+    pub(super) fn arrivals(&self, graph: &Graph<'_>, (node, region): (Node, Region)) -> u64 {
+        let runs = self.vector[graph.node_blocks(&graph.nodes(region)[0])[0].index()];
+        // What loops inside do is part of their nodes.
+        let of = |from: BlockIdx| if graph.innermost(from) == region { self.vector[from.index()] } else { runs };
+        let edges = graph.in_edges(node);
+        if edges.is_empty() { runs } else { edges.into_iter().map(|(from, _)| of(from)).sum::<u64>().min(runs) }
     }
 }
 
@@ -183,7 +195,7 @@ fn counted<'c>(graph: &Graph<'c>, of: LoopIdx, condition: Value<'c>) -> Option<u
     if !condition.is(Opcode::INTEGER_COMPARISON) {
         return None;
     }
-    let end = signed(condition.operand(1))?;
+    let end = condition.operand(1).signed()?;
     let mut counter = condition.operand(0);
     if counter.is(Opcode::ADD) {
         counter = counter.operand(0);
@@ -195,37 +207,43 @@ fn counted<'c>(graph: &Graph<'c>, of: LoopIdx, condition: Value<'c>) -> Option<u
     let (mut begin, mut step) = (None, None);
     for (value, from) in counter.incoming() {
         if from != latch {
-            begin = signed(value);
+            begin = value.signed();
         } else if value.is(Opcode::ADD) && value.operand(0) == counter {
-            step = signed(value.operand(1));
+            step = value.operand(1).signed();
         }
     }
     let trips = end.wrapping_sub(begin?).unsigned_abs().checked_div(step?.unsigned_abs())?;
     Some(trips.clamp(1, ONE))
 }
 
-/// The number that a constant integer is, with its sign.
-fn signed(value: Value<'_>) -> Option<i64> {
-    let TypeKind::Integer(width @ 1..=64) = value.value_type().kind() else { return None };
-    value.integer().map(|bits| bits.cast_signed() << (64 - width) >> (64 - width))
-}
-
 /// The probability of a condition.
 fn chance(shapes: &Shapes<'_, '_>, condition: Value<'_>, depth: u32) -> Chance {
     let is = |index: u32, bit| condition.operand(index).integer() == Some(bit);
+    let opposite = |of: Chance| Chance { yes: ONE - of.yes, ..of };
+    let either = match condition.opcode() {
+        _ if depth == 0 => None,
+        Some(Opcode::XOR) if is(1, 1) => return opposite(chance(shapes, condition.operand(0), depth - 1)),
+        Some(Opcode::OR) => Some((0, 1)),
+        Some(Opcode::SELECT) if is(1, 1) => Some((0, 2)),
+        _ => None,
+    };
     let both = match condition.opcode() {
         _ if depth == 0 => None,
         Some(Opcode::AND) => Some((0, 1)),
         Some(Opcode::SELECT) if is(2, 0) => Some((0, 1)),
         _ => None,
     };
-    if let Some((first, second)) = both {
+    if let Some((first, second)) = both.or(either) {
         let halves = [first, second].map(|index| condition.operand(index));
         let [first, second] = halves.map(|half| chance(shapes, half, depth - 1));
         // What all lanes share divides no vector.
         let is_border =
             halves.iter().zip([first, second]).all(|(half, chance)| chance.is_border || shapes.is_uniform(*half));
-        return Chance { yes: part(first.yes, second.yes), is_border };
+        let yes = match either {
+            Some(_) => ONE - part(ONE - first.yes, ONE - second.yes).min(ONE),
+            None => part(first.yes, second.yes),
+        };
+        return Chance { yes, is_border };
     }
     if is_question(condition) {
         return Chance { yes: ONE / 16 * 15, is_border: false };

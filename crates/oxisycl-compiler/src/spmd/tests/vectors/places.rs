@@ -37,6 +37,66 @@ impl Step<'_> {
         self.line(format!("{label}.good:"));
     }
 
+    /// Has items at the ends of a range do something else than those between them.
+    pub(super) fn border(&mut self) {
+        let first = self.at_border();
+        let condition = match self.below(6) {
+            0 | 1 => {
+                let (join, second) = (self.one_of(&["and", "or"]), self.at_border());
+                self.value(format!("{join} i1 {first}, {second}"))
+            }
+            2 => {
+                let second = self.at_border();
+                let values = self.one_of(&["SECOND, i1 false", "true, i1 SECOND"]).replace("SECOND", &second);
+                self.value(format!("select i1 {first}, i1 {values}"))
+            }
+            3 => self.value(format!("xor i1 {first}, true")),
+            _ => first,
+        };
+        let label = self.label();
+        self.line(format!("br i1 {condition}, label %{label}.yes, label %{label}.no"));
+        for side in ["yes", "no"] {
+            self.line(format!("{label}.{side}:"));
+            for _ in 0..self.below(3) {
+                match self.below(6) {
+                    0 => self.check(),
+                    1 | 2 => self.own_place(),
+                    _ => self.input(),
+                }
+            }
+            self.line(format!("br label %{label}.behind"));
+        }
+        self.line(format!("{label}.behind:"));
+    }
+
+    /// A comparison of what is a constant distance apart in neighbouring items, which may wrap.
+    fn at_border(&mut self) -> String {
+        let (name, x, n) = self.one_of(&[("i64", "%x", "%m"), ("i32", "%id", "%n")]);
+        let number = self.below(24);
+        let index = match self.below(7) {
+            0 => self.value(format!("sub {name} {x}, {number}")),
+            1 => self.value(format!("sub {name} {number}, {x}")),
+            2 => self.value(format!("mul {name} {x}, {}", 1 + number % 5)),
+            3 => self.value(format!("mul {name} {x}, -{}", 1 + number % 5)),
+            // Near the end of what a number can be, with a sign and without.
+            4 => {
+                let last = [u64::MAX >> 1, u64::MAX][number as usize % 2] >> if name == "i64" { 0 } else { 32 };
+                self.value(format!("add {name} {x}, {}", last - number))
+            }
+            _ => x.to_owned(),
+        };
+        let predicate = self.one_of(&["eq", "ne", "ult", "ule", "ugt", "uge", "slt", "sle", "sgt", "sge"]);
+        let bound = match self.below(4) {
+            0 => n.to_owned(),
+            1 => self.value(format!("sub {name} {n}, {}", number % 4)),
+            _ => self.below(36).to_string(),
+        };
+        match self.below(3) {
+            0 => self.value(format!("icmp {predicate} {name} {bound}, {index}")),
+            _ => self.value(format!("icmp {predicate} {name} {index}, {bound}")),
+        }
+    }
+
     /// An address in what all items read, with at least 8 bytes behind it.
     pub(super) fn pointers(&mut self) {
         let (first, second) = (self.get(POINTER), self.get(POINTER));

@@ -202,7 +202,7 @@ impl Step<'_> {
     }
 
     fn any(&mut self, is_tame: bool) {
-        match self.below(47) {
+        match self.below(51) {
             0..=5 => computation(self.random, self.text, self.name),
             6..=8 => self.integers(),
             9 => self.integer_calls(),
@@ -226,6 +226,7 @@ impl Step<'_> {
             40..=42 => self.choice(),
             43 | 44 => self.structure(),
             45 | 46 if !is_tame => self.table(),
+            47..=50 => self.border(),
             _ => self.own_place(),
         }
     }
