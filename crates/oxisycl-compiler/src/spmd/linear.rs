@@ -41,10 +41,16 @@ impl<'c> Emitter<'c, '_> {
             let (these, others) = rest.split_at(run.max(1));
             if run > 1 && self.has(Rule::EmptyBlocks) {
                 // One branch passes over all of them.
-                let slot = self.mask_of(node);
-                let lanes = self.builder.load(self.mask_type(), slot);
+                let runs = if self.shapes.status(node) == Status::Guard {
+                    let flag = self.flag_of(node);
+                    self.builder.load(self.int(1), flag)
+                } else {
+                    let slot = self.mask_of(node);
+                    let lanes = self.builder.load(self.mask_type(), slot);
+                    self.any(lanes)
+                };
                 let (here, behind) = (self.new_block(), self.new_block());
-                self.builder.branch_if(self.any(lanes), here, behind);
+                self.builder.branch_if(runs, here, behind);
                 self.builder.move_to(here);
                 self.one_node(node, mask);
                 self.line(region, &these[1..], mask);

@@ -56,19 +56,21 @@ pub(super) fn wants_copy<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, node: N
 /// How many of these nodes stand together behind one branch: no lane runs them if none runs the first. The nodes follow each other in a region. At most 1
 /// where that is not worth a branch of its own.
 pub(super) fn run<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, region: Region, nodes: &[Node]) -> usize {
-    let is_masked = |node: &Node| shapes.status(*node) == Status::Masked;
-    if !nodes.first().is_some_and(is_masked) {
-        return 0;
-    }
+    let is_full = |node: &Node| shapes.status(*node) == Status::Full;
+    let Some(first) = nodes.first().filter(|node| !is_full(node)) else { return 0 };
     // A node belongs to the run if all ways into it come from the run.
     let belongs = |length: usize| {
         let ways = graph.in_edges(nodes[length]);
-        is_masked(&nodes[length])
-            && ways.iter().all(|(from, _)| nodes[..length].contains(&graph.node_of(*from, region)))
+        !is_full(&nodes[length]) && ways.iter().all(|(from, _)| nodes[..length].contains(&graph.node_of(*from, region)))
     };
     let length = (1..nodes.len()).find(|length| !belongs(*length)).unwrap_or(nodes.len());
-    let n_guards = nodes[..length].iter().filter(|node| guard(graph, shapes, **node) != Guard::None).count();
-    if n_guards > 1 { length } else { 1 }
+    // A node that all lanes run or none has its branch anyhow.
+    let has_branch = |node: &&Node| match shapes.status(**node) {
+        Status::Masked => guard(graph, shapes, **node) != Guard::None,
+        _ => true,
+    };
+    let n_branches = nodes[..length].iter().filter(has_branch).count();
+    if shapes.status(*first) == Status::Guard || n_branches > 1 { length } else { 1 }
 }
 
 /// Whether all lanes run the blocks of a region that all of its lanes pass. Elsewhere such blocks have the region's mask.
