@@ -315,6 +315,38 @@ mod tests {
     }
 
     #[test]
+    fn native_code_is_for_optimised_programs_that_no_tool_looks_at_unless_it_is_named() {
+        use crate::settings::{parse_target, tests::settings};
+
+        const HOST: &str = "x86_64-unknown-linux-gnu";
+        let native = parse_target("host-v3").unwrap().to_string();
+        let all = Settings { targets: vec!["sm_70".to_owned(), native.clone()], ..settings() };
+        let has_native = |line: &str, are_targets_named: bool| {
+            let line = format!("--crate-name a --crate-type bin {line}");
+            let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            let (invocation, settings) =
+                (Invocation::parse(&arguments).unwrap(), Settings { are_targets_named, ..all.clone() });
+            let found = targets(&settings, &invocation, HOST, "a", &Reporter::new(&invocation));
+            assert_eq!(found[0], "sm_70", "{line}");
+            found[1..] == [native.clone()]
+        };
+        for (line, by_default, if_named) in [
+            ("", false, true),
+            ("-C opt-level=0", false, true),
+            ("-C opt-level=3", true, true),
+            ("-C opt-level=s -C panic=abort -C strip=symbols -C lto=fat", true, true),
+            ("-C opt-level=3 -C instrument-coverage", false, false),
+            ("-C opt-level=3 -Cinstrument-coverage=off", true, true),
+            ("-C opt-level=3 -Zsanitizer=address", false, false),
+            ("-C opt-level=3 -Z sanitizer=thread", false, false),
+            ("-C opt-level=3 -C profile-generate", false, false),
+            ("-C opt-level=3 -C linker-plugin-lto", false, false),
+        ] {
+            assert_eq!([has_native(line, false), has_native(line, true)], [by_default, if_named], "{line}");
+        }
+    }
+
+    #[test]
     fn a_crate_with_the_name_of_one_of_ours_is_refused() {
         let scratch = Scratch::new("spoofed");
         let out_dir = scratch.path().join("deps");

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::native::{has_v3, n_native as launches};
 use crate::program::{Package, succeed};
 
 const PROGRAM: &str = "item_loops";
@@ -9,8 +10,8 @@ const PROGRAM: &str = "item_loops";
 const HAVE: [&str; 6] = ["collective", "failing", "planes", "product<0>", "product<48>", "scanned"];
 
 /// The output of the program, and what it writes to standard error.
-fn run(package: &Package, code: &str) -> (String, String) {
-    let mut command = Command::new(package.folder().join("target/sycl/release").join(PROGRAM));
+fn run(package: &Package, profile: &str, code: &str) -> (String, String) {
+    let mut command = Command::new(package.folder().join("target/sycl").join(profile).join(PROGRAM));
     command.env("OXISYCL_HOST_CODE", code).env("RUST_BACKTRACE", "1");
     succeed(&mut command)
 }
@@ -42,14 +43,31 @@ fn work_items_that_wait_run_in_loops_between_barriers() {
             let (refused, lines) = (format!("plain code alone: {reason}"), of(function));
             assert!(!lines.is_empty() && lines.iter().all(|line| line.contains(&refused)), "{reason}: {report}");
         }
-        if !std::arch::is_x86_feature_detected!("avx2") {
-            println!("native code was not run: the processor has no AVX2");
+        if !has_v3() {
             continue;
         }
-        let ((plain, of_plain), (native, panics)) = (run(&package, "plain"), run(&package, "v3"));
+        let ((plain, of_plain), (native, panics)) = (run(&package, "release", "plain"), run(&package, "release", "v3"));
         assert!(plain.contains("panicked in work-item [26] at ") && plain.contains(": 37 is bad"), "{plain}");
         assert_eq!(native, plain, "{lanes} lanes");
         assert!(of_plain.contains("native launches: 0") && panics.contains("native launches: 6"), "{panics}");
         assert!(panics.contains("__oxisycl_native_v3_g1_item_loops_failing_"), "it unwinds through loops: {panics}");
+    }
+}
+
+/// Without symbols and without unwinding, and where the program is optimised as a whole.
+#[test]
+fn loops_between_barriers_stay_in_programs_of_other_profiles() {
+    let package = Package::enter();
+    // A program that aborts does not launch the kernel that panics, and never drops what a work-item has at a barrier.
+    for (profile, n_native) in [("stripped", HAVE.len()), ("whole", HAVE.len())] {
+        package.touch(PROGRAM);
+        package.sycl(&["build", "--profile", profile, "--targets", "host-v3", "--lanes", "4", "--bin", PROGRAM]);
+        if !has_v3() {
+            continue;
+        }
+        let ((plain, of_plain), (native, of_native)) = (run(&package, profile, "plain"), run(&package, profile, "v3"));
+        assert_eq!(native, plain, "{profile}");
+        assert_eq!(plain.contains(": 37 is bad"), profile == "whole", "{plain}");
+        assert_eq!([of_plain, of_native].map(|errors| launches(&errors)), [0, n_native], "{profile}");
     }
 }

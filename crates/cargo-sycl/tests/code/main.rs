@@ -18,6 +18,8 @@ mod interrupted;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod item_loops;
 mod layouts;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod lengths;
 mod library;
 mod lines;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -37,4 +39,5 @@ mod refusals;
 mod specialized;
 mod targets;
 mod times;
+mod views;
 mod worked_example;

@@ -15,11 +15,12 @@ const PROGRAM: &str = "native";
 /// What the symbol of a kernel's native code begins with, and ends with, around the level.
 const SYMBOL: [&str; 2] = ["__oxisycl_native_", "_k1_native_failing_"];
 /// The kernels that have native code, by the functions that launch them.
-const HAVE: [&str; 9] = ["beyond", "failing", "fused", "groups", "iterated", "library", "outside", "plane", "tallied"];
+const HAVE: [&str; 10] =
+    ["beyond", "failing", "fused", "groups", "iterated", "library", "outside", "paired", "plane", "tallied"];
 /// The kernels with native code for a level by default: it makes a difference for them.
-const BY_DEFAULT: [&str; 6] = ["beyond", "fused", "groups", "library", "plane", "tallied"];
+const BY_DEFAULT: [&str; 7] = ["beyond", "fused", "groups", "library", "paired", "plane", "tallied"];
 /// The kernels whose work-items run in the lanes of vectors.
-const IN_LANES: [&str; 6] = ["beyond", "fused", "groups", "iterated", "plane", "tallied"];
+const IN_LANES: [&str; 7] = ["beyond", "fused", "groups", "iterated", "paired", "plane", "tallied"];
 
 fn program(package: &Package, profile: &str, name: &str) -> PathBuf {
     package.folder().join("target/sycl").join(profile).join(name)
@@ -124,7 +125,7 @@ fn halves_of_another_build_are_refused(package: &Package, output: &str) {
     let behind_the_table = |image: &mut DeviceImage| image.code = DeviceImage::native_code(HAVE.len() as u32);
     for (change, expected) in [
         (&other_captures as &dyn Fn(&mut DeviceImage), "in the image, but "),
-        (&behind_the_table, "its image names function 9 of native code, which the table of 9 functions lacks"),
+        (&behind_the_table, "its image names function 10 of native code, which the table of 10 functions lacks"),
     ] {
         let mut bytes = fs::read(program(package, "release", PROGRAM)).unwrap();
         let file = object::File::parse(&*bytes).unwrap();
@@ -164,7 +165,7 @@ fn native_code_stays_in_a_program_that_is_stripped_and_aborts() {
         return;
     }
     let (native, errors) = run(&package, "stripped", "v3");
-    assert_eq!((native, n_native(&errors)), (plain, 6));
+    assert_eq!((native, n_native(&errors)), (plain, 7));
     for code in ["plain", "v3"] {
         let ended = Command::new(&path).arg("fail").env("OXISYCL_HOST_CODE", code).output().unwrap();
         let errors = String::from_utf8_lossy(&ended.stderr);
@@ -238,8 +239,10 @@ fn work_items_in_lanes_compute_and_panic_as_one_by_one() {
             "{kernels}"
         );
         report_has_a_line_for_each_loop(&package, lanes);
-        if (lanes, float) == ("8", "strict") {
-            assembly_is_that_of_the_program(&package);
+        match (lanes, float) {
+            ("8", "strict") => assembly_is_that_of_the_program(&package),
+            ("8", "contract") => bytes_are_those_of_another_build(&package, &options),
+            _ => {}
         }
         for reason in ["one by one: it calls `", "one by one: it is a single task"] {
             assert!(kernels.contains(reason), "{reason}: {kernels}");
@@ -255,10 +258,23 @@ fn work_items_in_lanes_compute_and_panic_as_one_by_one() {
         let others = lines.iter().filter(|(plain, native)| plain != native);
         let others: Vec<_> = others.map(|(plain, _)| plain.split(' ').next().unwrap_or_default()).collect();
         // A sine of our own, and a product and a sum that are rounded once.
-        let expected: &[&str] = if float == "strict" { &[] } else { &["fused", "iterated"] };
+        let expected: &[&str] = if float == "strict" { &[] } else { &["fused", "iterated", "paired"] };
         assert_eq!(others, expected, "{lanes} lanes, {float}: {native}");
         assert!(panics.contains("__oxisycl_native_v3_k1_native_beyond_"), "it unwinds through lanes: {panics}");
     }
+}
+
+/// One compilation at a time, and without what was kept, makes the program that many at a time make.
+fn bytes_are_those_of_another_build(package: &Package, options: &[&str]) {
+    let path = program(package, "release", PROGRAM);
+    let first = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    package.touch(PROGRAM);
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native-cache");
+    let _ = fs::remove_dir_all(&cache);
+    let mut build = package.command(&[&["build", "--release", "--jobs", "1"], options].concat());
+    succeed(build.env("XDG_CACHE_HOME", &cache));
+    assert!(fs::read(&path).unwrap() == first, "the bytes of {} differ", path.display());
 }
 
 /// Each kernel with its place, and what became of its work-items.
@@ -267,7 +283,7 @@ fn report_has_a_line_for_each_loop(package: &Package, lanes: &str) {
     let lines: Vec<&str> = report.lines().collect();
     let Some((sum, lines)) = lines.split_last() else { panic!("no report") };
     let expected =
-        "host:x86_64-unknown-linux-gnu+x86-64-v3: 11 kernels, 6 in lanes, 3 one by one, 2 in plain code alone";
+        "host:x86_64-unknown-linux-gnu+x86-64-v3: 12 kernels, 7 in lanes, 3 one by one, 2 in plain code alone";
     assert_eq!(*sum, expected, "{report}");
     // Of a line: place, function and remark.
     let parts = lines.iter().map(|line| {
@@ -324,15 +340,21 @@ fn assembly_is_that_of_the_program(package: &Package) {
         let mut own = files.iter().filter(|(symbol, _)| symbol.contains(&format!("_native_{function}_")));
         own.next().unwrap_or_else(|| panic!("no {function}: {:?}", files.keys()))
     };
-    for (function, instruction) in
-        [("fused", "  vsqrtps ymm"), ("fused", "  # sinf\n"), ("beyond", "  # oxisycl_device::bounds::")]
-    {
+    for (function, instruction) in [
+        ("fused", "  vsqrtps ymm"),
+        ("fused", "  # sinf\n"),
+        ("paired", "  vsqrtps ymm"),
+        ("beyond", "  # oxisycl_device::bounds::"),
+    ] {
         let (symbol, text) = of(function);
         assert!(text.starts_with(&format!("{}v3_{symbol}:\n       0:  ", SYMBOL[0])), "{text}");
         assert!(text.contains(instruction) && !text.contains(".byte"), "{instruction}: {text}");
         let jump = text.lines().find_map(|line| line.split_once(" .L")).expect("a jump").1;
         assert!(text.contains(&format!("\n.L{jump}:\n{jump:>8}:  ")), "{jump}: {text}");
     }
+    // Assembly of the oldest processors in the source is none here, and iterators over pairs call nothing for their length.
+    let (_, pairs) = of("paired");
+    assert!(!pairs.contains(" sqrtss ") && !pairs.contains("TrustedRandomAccess"), "{pairs}");
     // Functions of the standard library that are not inlined belong to a kernel, too.
     let is_label = |line: &&str| line.ends_with(':') && line.contains("9quicksort9quicksort");
     assert_eq!(of("library").1.lines().filter(is_label).count(), 1, "{}", of("library").1);

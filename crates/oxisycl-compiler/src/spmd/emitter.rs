@@ -58,6 +58,8 @@ pub(super) enum Rule {
     LeftLanes,
     /// A block with memory accesses is passed over if no lane runs it.
     EmptyBlocks,
+    /// The copy of a block without masks runs if all lanes do.
+    WholeCopies,
     /// The lane that goes on alone is one that failed.
     FailedLanes,
     /// Lanes that are not active load no consecutive elements, which can end the process.
@@ -77,7 +79,7 @@ pub(super) enum Rule {
 impl Rule {
     /// Rules whose lack is seen in memory, or by which item fails.
     #[cfg(test)]
-    pub(super) const HARMLESS: [Self; 18] = [
+    pub(super) const HARMLESS: [Self; 19] = [
         Self::LastLanes,
         Self::Wraps,
         Self::StoreMasks,
@@ -93,6 +95,7 @@ impl Rule {
         Self::Joins,
         Self::LeftLanes,
         Self::EmptyBlocks,
+        Self::WholeCopies,
         Self::FailedLanes,
         Self::FieldOrder,
         Self::WholeStructures,

@@ -96,7 +96,8 @@ impl<'c> Emitter<'c, '_> {
         }
         if wants_copy(self.graph, self.shapes, node) {
             let (whole, part) = (self.new_block(), self.new_block());
-            self.builder.branch_if(self.all(mask), whole, part);
+            let runs_all = if self.has(Rule::WholeCopies) { self.all(mask) } else { self.any(mask) };
+            self.builder.branch_if(runs_all, whole, part);
             self.builder.move_to(whole);
             self.node(node, Mask::All);
             self.builder.branch(next);

@@ -14,6 +14,7 @@ const ITEMS: usize = 64;
 
 /// Exists once in the program.
 static COUNT: AtomicU32 = AtomicU32::new(0);
+const WEIGHTS: [u16; 4] = [3, 1, 4, 7];
 const FACTORS: [f32; 4] = [0.1, 1.7, -2.3, 1e-3];
 
 thread_local! {
@@ -27,6 +28,7 @@ fn main() -> oxisycl::Result {
     println!("groups {:016x}", groups(&queue)?);
     println!("library {:016x}", library(&queue)?);
     println!("iterated {:016x}", iterated(&queue)?);
+    println!("paired {:016x}", paired(&queue)?);
     println!("tallied {:016x}", tallied(&queue)?);
     counted(&queue)?;
     println!("counted {}", COUNT.load(Ordering::Relaxed));
@@ -98,6 +100,28 @@ fn iterated(queue: &Queue) -> oxisycl::Result<u64> {
         })
     })?;
     Ok(hash(&output.into_vec()?, |value| value.to_bits().into()))
+}
+
+/// Pairs of two slices, and a square root as the crate `libm` has it. For slices of `u16`, the standard library has the function that tells their length.
+fn paired(queue: &Queue) -> oxisycl::Result<u64> {
+    let input = Buffer::from_elements((0..N).map(|i| i as f32 * 0.37 - 5.0))?;
+    let output = Buffer::from_elements((0..N).map(|_| 0f32))?;
+    queue.submit(|cg| {
+        let (input, output) = (cg.access(&input, Read), cg.access(&output, ReadWrite));
+        cg.parallel_for(N - WEIGHTS.len(), move |item| {
+            let own = &input.view(item).as_slice()[item.index()..][..WEIGHTS.len()];
+            let sum: f32 = WEIGHTS.iter().zip(own).map(|(weight, x)| f32::from(*weight) * x).sum();
+            output.set(item, root(sum.abs()));
+        })
+    })?;
+    Ok(hash(&output.into_vec()?, |value| value.to_bits().into()))
+}
+
+#[inline(always)]
+fn root(mut x: f32) -> f32 {
+    // SAFETY: all processors of this kind have the instruction, which only computes.
+    unsafe { std::arch::asm!("sqrtss {x}, {x}", x = inout(xmm_reg) x, options(nostack, nomem, pure)) };
+    x
 }
 
 /// Functions of C, of which some work-items call one, and atomic operations.

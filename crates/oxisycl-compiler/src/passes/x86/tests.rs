@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::llvm::{self, Codegen, Context, Linkage, Machine, Module};
+use crate::passes::tests;
 use crate::toolchain::Toolchain;
 
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
@@ -318,4 +319,33 @@ fn approximate_reciprocals_are_within_the_processors_error() {
             }
         }
     }
+}
+
+/// The instruction leaves the upper parts of a vector, which the operation does not. What is of another type than the result is none of the two.
+#[test]
+fn assembly_of_other_types_stays() {
+    let context = tests::context();
+    let text = r#"
+        define <4 x float> @vector(<4 x float> %x) {
+            %r = call <4 x float> asm inteldialect "sqrtss ${0:x}, ${0:x}", "=&x,0"(<4 x float> %x)
+            ret <4 x float> %r
+        }
+        define double @wide(double %x) {
+            %r = call double asm inteldialect "sqrtss ${0:x}, ${0:x}", "=&x,0"(double %x)
+            ret double %r
+        }
+        define float @mixed(i32 %x) {
+            %r = call float asm inteldialect "sqrtss ${0:x}, ${0:x}", "=&x,0"(i32 %x)
+            ret float %r
+        }
+        define float @single(float %x) {
+            %r = call float asm inteldialect "sqrtss ${0:x}, ${0:x}", "=&x,0"(float %x)
+            ret float %r
+        }"#;
+    let module = tests::module(&context, text);
+    super::lower_assembly(&module);
+    module.verify("the test").expect("a valid module");
+    let is_assembly = ["vector", "wide", "mixed", "single"]
+        .map(|name| module.function(name).expect("a function").print().contains("sqrtss"));
+    assert_eq!(is_assembly, [true, true, true, false], "{module}");
 }
