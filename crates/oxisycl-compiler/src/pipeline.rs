@@ -19,8 +19,8 @@ use crate::passes::{
     address_spaces, arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks,
     conversions, counters, cpu_features, early_exits, early_return, fast_math, float_atomics, float_policy,
     formatting_depth, frames, group_calls, idle_barriers, int128, libcalls, native, native_code, negations, overlap,
-    panics, private_atomics, private_memory, recursion, specialization, strip_host_abi, thread_coarsening, unrolling,
-    x86,
+    panics, private_atomics, private_memory, recursion, safe_gathers, specialization, strip_host_abi,
+    thread_coarsening, unrolling, x86,
 };
 use crate::spmd::item_loops::{self, Vectorisation};
 use crate::spmd::outcome::Outcome;
@@ -248,7 +248,10 @@ pub(crate) const PASSES: &[Pass] = &[
         unit.run_llvm(DROP_UNUSED)
     })
     .on(&[Host]),
-    // Last, so that no pass of LLVM takes it back.
+    // The last two, so that no pass of LLVM takes it back.
+    Pass::new("safe-gathers", Optimise, |unit| safe_gathers::make_safe(&unit.module))
+        .on(&[Host])
+        .when(has_no_registers_for_masks),
     Pass::new("wide-masks", Optimise, |unit| wide_masks::widen(&unit.module))
         .on(&[Host])
         .when(has_no_registers_for_masks),

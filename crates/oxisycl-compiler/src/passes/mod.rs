@@ -37,6 +37,7 @@ pub(crate) mod panics;
 pub(crate) mod private_atomics;
 pub(crate) mod private_memory;
 pub(crate) mod recursion;
+pub(crate) mod safe_gathers;
 pub(crate) mod specialization;
 #[cfg(test)]
 mod spoofed_tests;

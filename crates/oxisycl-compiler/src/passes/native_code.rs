@@ -6,6 +6,7 @@
 
 use oxisycl_image::HostLevel;
 
+use crate::analyses::natural_loops::Loop;
 use crate::llvm::{Attribute, Context, Layout, Linkage, Module, Opcode, Type, TypeKind, Value};
 use crate::origin;
 use crate::spmd::widen::elementwise;
@@ -19,6 +20,10 @@ const PROCESSOR: &str = "oxisycl-processor";
 
 /// Bytes of a vector of the oldest processors.
 const OLDEST_VECTOR: u64 = 16;
+/// The wide vectors that code computes at least.
+const LEAST_WIDE: usize = 4;
+/// A variable of fewer bytes has few elements: no more than four of the level's vectors.
+const FEW_BYTES: u64 = 128;
 /// Operations that the oldest processors have no instruction for, as intrinsics' names without `llvm.` and types.
 const OF_LEVELS: [&str; 9] = ["fma", "fmuladd", "floor", "ceil", "trunc", "rint", "nearbyint", "roundeven", "ctpop"];
 
@@ -115,17 +120,102 @@ pub(crate) fn drop_unused_statics(module: &Module<'_>) -> bool {
     !unused.is_empty()
 }
 
-/// Whether code has what the level's processors have and the oldest ones lack: wider vectors than theirs, or instructions of other kinds.
+/// Whether code gains by what the level's processors have and the oldest ones lack: instructions of other kinds, or wider vectors.
+///
+/// The oldest processors call functions for what the former do. Vectors have to compute, not only move what is at hand. Those in loops over a few
+/// elements of a work-item's own do not count.
 pub(crate) fn uses_level(module: &Module<'_>) -> bool {
-    let is_wide = |of: Type<'_>| of.kind() == TypeKind::Vector && Layout::of(module).size(of) > OLDEST_VECTOR;
+    let layout = Layout::of(module);
+    let mut n_wide = 0;
+    for function in module.functions().into_iter().filter(|function| !function.is_declaration()) {
+        let instructions = function.instructions();
+        if instructions.iter().any(|instruction| is_of_levels(*instruction)) {
+            return true;
+        }
+        let wide =
+            instructions.into_iter().filter(|instruction| is_wide(layout, *instruction) && computes(*instruction));
+        let mut wide = wide.peekable();
+        if wide.peek().is_none() {
+            continue;
+        }
+        let mut loops = Loop::all(&function.blocks());
+        loops.sort_by_key(|of| of.blocks.len());
+        let are_few: Vec<bool> = loops.iter().map(|of| has_few_elements(layout, of)).collect();
+        let counts = |instruction: &Value<'_>| {
+            let innermost = loops.iter().position(|of| of.blocks.contains(&instruction.block()));
+            innermost.is_none_or(|number| !are_few[number])
+        };
+        n_wide += wide.filter(counts).count();
+    }
+    n_wide >= LEAST_WIDE
+}
+
+fn is_wide(layout: Layout<'_>, value: Value<'_>) -> bool {
+    let of = value.value_type();
+    of.kind() == TypeKind::Vector && layout.size(of) > OLDEST_VECTOR
+}
+
+/// Whether an instruction does more than move elements.
+fn computes(instruction: Value<'_>) -> bool {
+    !matches!(
+        instruction.opcode(),
+        Some(Opcode::LOAD | Opcode::PHI | Opcode::BITCAST | Opcode::FREEZE | Opcode::SHUFFLE_VECTOR)
+            | Some(Opcode::INSERT_ELEMENT)
+    ) && masked_address(instruction).is_none()
+}
+
+/// Whether all wide accesses of a loop, of which there is one, are to few elements.
+fn has_few_elements(layout: Layout<'_>, of: &Loop<'_>) -> bool {
+    let mut addresses = of.instructions().filter_map(|instruction| match instruction.opcode() {
+        Some(Opcode::STORE) if is_wide(layout, instruction.operand(0)) => Some(instruction.operand(1)),
+        Some(Opcode::LOAD) if is_wide(layout, instruction) => Some(instruction.operand(0)),
+        _ => masked_address(instruction),
+    });
+    let is_few = |address: Value<'_>| has_few(layout, address);
+    addresses.next().is_some_and(|first| is_few(first) && addresses.all(is_few))
+}
+
+/// Whether the oldest processors have no instruction for an operation.
+fn is_of_levels(instruction: Value<'_>) -> bool {
     let is_half = |value: Value<'_>| value.value_type().kind() == TypeKind::Half;
-    let uses = |instruction: Value<'_>| match instruction.opcode() {
-        Some(Opcode::FP_EXT) if is_half(instruction.operand(0)) => true,
-        Some(Opcode::FP_TRUNC) if is_half(instruction) => true,
-        Some(Opcode::CALL) if elementwise(instruction).is_some_and(|name| OF_LEVELS.contains(&name)) => true,
-        _ => is_wide(instruction.value_type()),
-    };
-    module.functions().into_iter().flat_map(Value::instructions).any(uses)
+    match instruction.opcode() {
+        Some(Opcode::FP_EXT) => is_half(instruction.operand(0)),
+        Some(Opcode::FP_TRUNC) => is_half(instruction),
+        Some(Opcode::CALL) => elementwise(instruction).is_some_and(|name| OF_LEVELS.contains(&name)),
+        _ => false,
+    }
+}
+
+/// The address of a load under a mask.
+fn masked_address(call: Value<'_>) -> Option<Value<'_>> {
+    let is_load = call.callee().is_some_and(|callee| callee.name().starts_with("llvm.masked.load."));
+    is_load.then(|| call.operand(0))
+}
+
+/// Whether memory is the work-item's own and has few elements: a small variable, what a variable points to, or what was allocated.
+fn has_few(layout: Layout<'_>, address: Value<'_>) -> bool {
+    let base = base(address);
+    match base.opcode() {
+        Some(Opcode::PHI) => base.incoming().into_iter().all(|(value, _)| is_few(layout, self::base(value))),
+        _ => is_few(layout, base),
+    }
+}
+
+fn is_few(layout: Layout<'_>, base: Value<'_>) -> bool {
+    match base.opcode() {
+        Some(Opcode::ALLOCA) => layout.size(base.allocated_type()) < FEW_BYTES,
+        Some(Opcode::LOAD) => self::base(base.operand(0)).is(Opcode::ALLOCA),
+        Some(Opcode::CALL | Opcode::INVOKE | Opcode::EXTRACT_VALUE) => true,
+        _ => false,
+    }
+}
+
+/// The address that others are computed from.
+fn base(mut address: Value<'_>) -> Value<'_> {
+    while address.is(Opcode::GET_ELEMENT_PTR) {
+        address = address.operand(0);
+    }
+    address
 }
 
 /// Calls functions by the names that link-time optimisation keeps, where there are such. The last change, since passes know functions by their
@@ -155,22 +245,66 @@ mod tests {
     use super::*;
     use crate::passes::tests::{context, module};
 
-    #[test]
-    fn code_uses_a_level_by_wide_vectors_and_by_instructions_that_the_oldest_processors_lack() {
+    /// Whether the code of a loop uses a level, behind a load of `%x`.
+    fn uses(code: &str) -> bool {
         let context = context();
-        let uses = |code: &str| {
-            let text = format!(
-                "declare float @llvm.floor.f32(float)
-                declare float @llvm.sqrt.f32(float)
-                define void @f(ptr %p) {{
-                %x = load float, ptr %p
-                {code}
-                ret void }}"
-            );
-            uses_level(&module(&context, &text))
-        };
-        assert!(!uses("%v = load <4 x float>, ptr %p") && uses("%v = load <8 x float>, ptr %p"));
-        assert!(uses("%y = call float @llvm.floor.f32(float %x)") && !uses("%y = call float @llvm.sqrt.f32(float %x)"));
+        let text = format!(
+            "declare float @llvm.floor.f32(float)
+            declare float @llvm.sqrt.f32(float)
+            declare ptr @allocated()
+            define void @f(ptr %p, i64 %n) {{
+            entry:
+            %few = alloca [10 x float]
+            %many = alloca [100 x float]
+            %own = alloca ptr
+            %new = call ptr @allocated()
+            br label %round
+            round:
+            %k = phi i64 [ 0, %entry ], [ %nk, %round ]
+            %x = load float, ptr %p
+            {code}
+            %nk = add i64 %k, 8
+            %more = icmp ult i64 %nk, %n
+            br i1 %more, label %round, label %end
+            end: ret void }}"
+        );
+        uses_level(&module(&context, &text))
+    }
+
+    /// Sums of wide vectors, each with what an address holds.
+    fn sums(n: usize, lanes: usize, address: &str) -> String {
+        let begin = format!(
+            "%a = getelementptr float, ptr %b, i64 %k
+            %v = load <{lanes} x float>, ptr %a
+            %s0 = shufflevector <{lanes} x float> %v, <{lanes} x float> poison, <{lanes} x i32> zeroinitializer"
+        );
+        let sums = (0..n).map(|k| format!("%s{} = fadd <{lanes} x float> %s{k}, %v", k + 1));
+        [address.to_owned(), begin].into_iter().chain(sums).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn code_uses_a_level_by_instructions_that_the_oldest_processors_lack() {
+        assert!(uses("%y = call float @llvm.floor.f32(float %x)"));
+        assert!(!uses("%y = call float @llvm.sqrt.f32(float %x)"));
         assert!(uses("%y = fptrunc float %x to half") && !uses("%y = fpext float %x to double"));
+    }
+
+    #[test]
+    fn code_uses_a_level_by_wide_vectors_that_compute() {
+        let of_program = "%b = load ptr, ptr %p";
+        assert!(uses(&sums(LEAST_WIDE, 8, of_program)) && !uses(&sums(LEAST_WIDE, 4, of_program)));
+        // One sum fewer, beside a load and a shuffle.
+        assert!(!uses(&sums(LEAST_WIDE - 1, 8, of_program)));
+    }
+
+    #[test]
+    fn loops_over_few_elements_of_a_work_item_use_no_level() {
+        let of = |base: &str| uses(&sums(LEAST_WIDE, 8, base));
+        assert!(!of("%b = getelementptr i8, ptr %few, i64 0") && of("%b = getelementptr i8, ptr %many, i64 0"));
+        assert!(!of("%b = load ptr, ptr %own") && !of("%b = getelementptr i8, ptr %new, i64 4"));
+        // One that is not small is enough.
+        let stored = "%b = load ptr, ptr %own\n%q = load ptr, ptr %p
+            store <8 x float> zeroinitializer, ptr %q";
+        assert!(of(stored));
     }
 }

@@ -25,6 +25,7 @@ use super::item_loops::define_steps;
 use super::{Wanted, vectorise, wide_masks};
 use crate::llvm::{Codegen, Context, Linkage, Machine, Module, PassTuning, Type, Value};
 use crate::options::Lanes;
+use crate::passes::safe_gathers;
 use crate::passes::tests::context;
 
 /// The symbol of the loop over items in a test's library, by the number of lanes. 1 is code without lanes.
@@ -101,10 +102,16 @@ fn has_level(_level: HostLevel) -> bool {
 
 /// Makes a library of this process from a module, whose masks get wide lanes.
 pub(super) fn link(module: &Module<'_>, machine: &Machine, is_optimised: bool) -> libloading::Library {
-    link_with(module, machine, is_optimised, wide_masks::widen)
+    link_with(module, machine, is_optimised, without_registers_for_masks)
 }
 
-/// As [`link`], with another last pass.
+/// The last passes for processors without registers for masks.
+fn without_registers_for_masks(module: &Module<'_>) {
+    safe_gathers::make_safe(module);
+    wide_masks::widen(module);
+}
+
+/// As [`link`], with other last passes.
 fn link_with(
     module: &Module<'_>,
     machine: &Machine,

@@ -25,13 +25,13 @@ use layout::{KINDS, STRIDES};
 use oxisycl_image::HostLevel;
 use pages::{PAGE, Pages};
 
-use super::{LANES, fail, has_level, link_with, machine, machine_of, of_level};
+use super::{LANES, fail, has_level, link_with, machine, machine_of, of_level, without_registers_for_masks};
 use crate::llvm::{Linkage, Module, PassTuning, Type};
 use crate::passes::tests::context;
 use crate::random::Random;
 use crate::spmd::emitter::Rule;
 use crate::spmd::item_loops::define_steps;
-use crate::spmd::{vectorise_without, wide_masks};
+use crate::spmd::vectorise_without;
 
 const PROGRAMS: u64 = 150;
 /// Enough that each rule which is left out is missed.
@@ -170,7 +170,7 @@ fn check(seeds: Range<u64>, is_optimised: bool, without: Option<Rule>, count: &m
     // AVX-512 has registers for masks.
     let last = |module: &Module<'_>| {
         if !is_v4 {
-            wide_masks::widen(module)
+            without_registers_for_masks(module)
         }
     };
     let library = link_with(&module, &machine, is_optimised, last);
