@@ -54,7 +54,8 @@ pub(super) fn split<'c>(module: &Module<'c>, graph: &Graph<'c>, shapes: &Shapes<
     let mut borders = Vec::new();
     for &block in graph.order() {
         let Some(border) = border(graph, shapes, block) else { continue };
-        let of_border = || border.copied.iter().chain([&border.block]);
+        // Code of panics is shared by many, and each copy gets its own.
+        let of_border = || border.copied.iter().chain([&border.block]).filter(|block| graph.returns(**block));
         n_blocks += border.copied.len() + 1;
         if n_blocks > MOST_BLOCKS || of_border().any(|block| taken.contains(block)) {
             continue;
@@ -62,11 +63,11 @@ pub(super) fn split<'c>(module: &Module<'c>, graph: &Graph<'c>, shapes: &Shapes<
         taken.extend(of_border().copied());
         borders.push(border);
     }
-    borders.iter().for_each(|border| split_at(module, graph, border));
+    borders.iter().for_each(|border| split_at(module, graph, shapes, border));
     !borders.is_empty()
 }
 
-/// Answers all questions with no, and drops the copies.
+/// Answers all questions of a body with no, and drops the copies. No value of them is used afterwards.
 pub(super) fn forget(module: &Module<'_>, body: Value<'_>) -> Result<(), CompileError> {
     let Some(all) = module.function(ALL) else { return Ok(()) };
     let questions: Vec<_> = all.calls().into_iter().filter(|call| call.function() == body).collect();
@@ -74,7 +75,13 @@ pub(super) fn forget(module: &Module<'_>, body: Value<'_>) -> Result<(), Compile
         return Ok(());
     }
     for question in questions {
-        question.replace_all_uses_with(question.value_type().null());
+        let block = question.block();
+        let (branch, ways) = (block.end(), block.successors());
+        debug_assert!(branch.operand(0) == question, "a question is asked by a branch");
+        // Where the usual way has no code of its own, it leads to the join at once.
+        phis(ways[0]).into_iter().for_each(|phi| no_longer_from(module.context(), phi, block));
+        Builder::before(module.context(), branch).branch(ways[1]);
+        branch.erase();
         question.erase();
     }
     Module::run_on(body, "unreachableblockelim", None, &PassTuning::NATIVE)
@@ -88,22 +95,14 @@ fn border<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, block: BlockIdx) -> Op
     if !lives || !end.is(Opcode::BRANCH) || shapes.status(Node::Block(block)) == Status::Masked {
         return None;
     }
-    // Those that do not all go the usual way were asked before.
-    if graph.predecessors(block).iter().any(|from| is_other_way(graph.block(*from), graph.block(block))) {
+    if is_other_way(graph, block) {
         return None;
     }
     let condition = end.operand(0);
     if shapes.shape(condition) != Shape::Varying {
         return None;
     }
-    let is_usual = |wanted| checks::check(shapes, condition, wanted).is_some_and(|check| is_usual(&check));
-    let holds = if is_usual(true) {
-        true
-    } else if is_usual(false) {
-        false
-    } else {
-        return None;
-    };
+    let holds = usual_way(shapes, condition)?;
     let way = if holds { yes } else { no };
     let (between, join) = until_join(graph, block)?;
     let is_worth_it = between.iter().any(|node| guard(graph, shapes, *node) != Guard::None);
@@ -113,21 +112,37 @@ fn border<'c>(graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, block: BlockIdx) -> Op
     (is_worth_it && fits).then_some(Border { block, way, holds, copied, join })
 }
 
-/// Whether a block is where the items go on of which not all go the usual way.
-fn is_other_way<'c>(from: Block<'c>, block: Block<'c>) -> bool {
-    let end = from.end();
-    end.operands().len() > 1 && is_question(end.operand(0)) && from.successors()[1] == block
+/// Whether a block is where items go on of which not all go the usual way, as a question said.
+pub(super) fn is_other_way(graph: &Graph<'_>, block: BlockIdx) -> bool {
+    graph.predecessors(block).iter().any(|from| {
+        let end = graph.block(*from).end();
+        end.operands().len() > 1
+            && is_question(end.operand(0))
+            && graph.block(*from).successors()[1] == graph.block(block)
+    })
 }
 
-/// Whether nearly all items of a row pass a check: positions are behind a small one, and before one that is not.
-fn is_usual(check: &Check<'_>) -> bool {
+/// Which value of a condition nearly all items of a row have, if a check of positions tells.
+pub(super) fn usual_way<'c>(shapes: &Shapes<'_, 'c>, condition: Value<'c>) -> Option<bool> {
+    let is_usual =
+        |wanted: &bool| checks::check(shapes, condition, *wanted).is_some_and(|check| passes(&check) == Some(true));
+    [true, false].into_iter().find(is_usual)
+}
+
+/// Whether nearly all items of a row pass a check: positions are behind a small one, before one that is not, or not at a certain one. `None` where that can be or
+/// not, as behind a position that is not known.
+fn passes(check: &Check<'_>) -> Option<bool> {
     match check {
-        Check::Is(..) | Check::Differs { .. } => true,
-        Check::Both(left, right) => is_usual(left) && is_usual(right),
-        Check::Compares { predicate, bound, .. } => {
-            let is_begin = bound.signed().is_some_and(|bound| bound.unsigned_abs() <= BEGIN);
-            is_less(*predicate) != is_begin
-        }
+        Check::Is(..) => None,
+        Check::Differs { .. } => Some(true),
+        Check::Both(left, right) => match (passes(left), passes(right)) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (left, right) => left.or(right),
+        },
+        Check::Compares { predicate, bound, .. } => match bound.signed() {
+            Some(bound) => Some(is_less(*predicate) != (bound.unsigned_abs() <= BEGIN)),
+            None => is_less(*predicate).then_some(true),
+        },
     }
 }
 
@@ -183,7 +198,7 @@ fn reached(graph: &Graph<'_>, way: BlockIdx, join: BlockIdx) -> Vec<BlockIdx> {
     found
 }
 
-fn split_at<'c>(module: &Module<'c>, graph: &Graph<'c>, border: &Border) {
+fn split_at<'c>(module: &Module<'c>, graph: &Graph<'c>, shapes: &Shapes<'_, 'c>, border: &Border) {
     let context = module.context();
     let flag = Type::int(context, 1);
     let all = module.declare(ALL, Type::function(flag, &[flag]));
@@ -196,7 +211,7 @@ fn split_at<'c>(module: &Module<'c>, graph: &Graph<'c>, border: &Border) {
     let condition = branch.operand(0);
     let question = builder.call(all, &[if border.holds { condition } else { builder.not(condition) }]);
     let of_rest = Builder::at_end(context, rest);
-    branch.set_operand(0, computed_again(&of_rest, condition, block));
+    branch.set_operand(0, computed_again(&of_rest, shapes, condition));
     of_rest.take(branch);
     let way = graph.block(border.way);
     builder.move_to(block);
@@ -213,6 +228,7 @@ fn split_at<'c>(module: &Module<'c>, graph: &Graph<'c>, border: &Border) {
         for instruction in original.instructions() {
             let copy = if instruction.is(Opcode::PHI) {
                 let phi = builder.phi(instruction.value_type(), &[]);
+                phi.set_name(instruction.name());
                 new_phis.push((instruction, phi));
                 phi
             } else {
@@ -260,17 +276,19 @@ fn split_at<'c>(module: &Module<'c>, graph: &Graph<'c>, border: &Border) {
     }
 }
 
-/// A condition of a block, computed at the builder's place. Where scalar operations answer the question, nothing else needs it in the block.
-fn computed_again<'c>(builder: &Builder<'c>, condition: Value<'c>, block: Block<'c>) -> Value<'c> {
+/// A condition that differs between lanes, computed at the builder's place. Where scalar operations answer the question, nothing else needs it before.
+/// Conditions that have a question have few parts that differ.
+fn computed_again<'c>(builder: &Builder<'c>, shapes: &Shapes<'_, 'c>, condition: Value<'c>) -> Value<'c> {
     let is_part = matches!(
         condition.opcode(),
         Some(Opcode::INTEGER_COMPARISON | Opcode::AND | Opcode::OR | Opcode::XOR | Opcode::SELECT)
     );
-    if !is_part || condition.block() != block || condition.value_type().kind() != TypeKind::Integer(1) {
+    let is_boolean = condition.value_type().kind() == TypeKind::Integer(1);
+    if !is_part || !is_boolean || shapes.shape(condition) != Shape::Varying {
         return condition;
     }
-    let operands: Vec<_> =
-        condition.operands().into_iter().map(|operand| computed_again(builder, operand, block)).collect();
+    let again = |operand| computed_again(builder, shapes, operand);
+    let operands: Vec<_> = condition.operands().into_iter().map(again).collect();
     let copy = condition.copy();
     builder.insert(copy);
     copy.place_as(condition);
@@ -282,11 +300,20 @@ fn phis(block: Block<'_>) -> Vec<Value<'_>> {
     block.instructions().into_iter().take_while(|phi| phi.is(Opcode::PHI)).collect()
 }
 
+/// Makes a phi without the edge from a block.
+fn no_longer_from<'c>(context: &'c Context, phi: Value<'c>, block: Block<'c>) {
+    let incoming: Vec<_> = phi.incoming().into_iter().filter(|(_, from)| *from != block).collect();
+    replace(context, phi, &incoming);
+}
+
 /// Makes a phi of which one edge comes from another block than before.
 fn come_from<'c>(context: &'c Context, phi: Value<'c>, before: Block<'c>, now: Block<'c>) {
-    let builder = Builder::before(context, phi);
     let incoming = phi.incoming().into_iter().map(|(value, from)| (value, if from == before { now } else { from }));
-    let other = builder.phi(phi.value_type(), &incoming.collect::<Vec<_>>());
+    replace(context, phi, &incoming.collect::<Vec<_>>());
+}
+
+fn replace<'c>(context: &'c Context, phi: Value<'c>, incoming: &[(Value<'c>, Block<'c>)]) {
+    let other = Builder::before(context, phi).phi(phi.value_type(), incoming);
     other.place_as(phi);
     other.set_name(phi.name());
     phi.replace_all_uses_with(other);

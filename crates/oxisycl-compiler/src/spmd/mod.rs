@@ -149,23 +149,32 @@ fn vectorise_without<'c>(
         return Ok(Err(Refused::new("its function has other parameters than captures and a number")));
     }
     arms::unite(context, body)?;
-    Module::run_on(body, PREPARE, machine, &PassTuning::NATIVE)?;
-    let mut rounds = 0;
-    let vectorised = loop {
-        let graph = match Graph::of(body) {
-            Ok(graph) => graph,
-            Err(refusal) => break Err(refusal.into()),
+    let mut rounds = borders::ROUNDS;
+    let mut is_split = false;
+    loop {
+        Module::run_on(body, PREPARE, machine, &PassTuning::NATIVE)?;
+        let vectorised = match Graph::of(body) {
+            Ok(graph) => {
+                let shapes = Shapes::of(&graph, Layout::of(module));
+                if rounds > 0 && borders::split(module, &graph, &shapes) {
+                    rounds -= 1;
+                    is_split = true;
+                    continue;
+                }
+                in_lanes(module, &graph, &shapes, wanted, without)?
+            }
+            Err(refusal) => Err(refusal.into()),
         };
-        let shapes = Shapes::of(&graph, Layout::of(module));
-        rounds += 1;
-        if rounds <= borders::ROUNDS && borders::split(module, &graph, &shapes) {
-            Module::run_on(body, PREPARE, machine, &PassTuning::NATIVE)?;
-            continue;
+        if is_split {
+            borders::forget(module, body)?;
+            if vectorised.is_err() {
+                // It has another chance as it was. The instruction that was the reason may be gone.
+                (rounds, is_split) = (0, false);
+                continue;
+            }
         }
-        break in_lanes(module, &graph, &shapes, wanted, without)?;
-    };
-    borders::forget(module, body)?;
-    Ok(vectorised)
+        return Ok(vectorised);
+    }
 }
 
 /// The function that runs several items, of a body in the form that is read.

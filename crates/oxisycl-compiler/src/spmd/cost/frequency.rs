@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::llvm::predicate::{EQUAL, UNEQUAL, UNSIGNED_GREATER, UNSIGNED_NOT_GREATER};
 use crate::llvm::{Opcode, Value};
-use crate::spmd::borders::is_question;
+use crate::spmd::borders::{self, is_question};
 use crate::spmd::cfg::{BlockIdx, Edge, Graph, LoopIdx, Node, Region};
 use crate::spmd::plan::{Guard, guard, has_all_lanes, wants_copy};
 use crate::spmd::shape::{Shape, Shapes, Status};
@@ -173,6 +173,8 @@ fn edges(graph: &Graph<'_>, shapes: &Shapes<'_, '_>, block: BlockIdx) -> Vec<(Ed
             let exit = ONE / (trips(graph, of) * graph.exits(of).len() as u64);
             if leaves(yes) { exit } else { ONE - exit }
         }
+        // Of such items, some are at the border.
+        _ if borders::is_other_way(graph, block) => ONE / 2,
         _ => chance(shapes, graph.block(block).end().operand(0), DEPTH).yes,
     };
     vec![((block, yes), chance), ((block, no), ONE - chance)]
@@ -219,31 +221,24 @@ fn counted<'c>(graph: &Graph<'c>, of: LoopIdx, condition: Value<'c>) -> Option<u
 /// The probability of a condition.
 fn chance(shapes: &Shapes<'_, '_>, condition: Value<'_>, depth: u32) -> Chance {
     let is = |index: u32, bit| condition.operand(index).integer() == Some(bit);
-    let opposite = |of: Chance| Chance { yes: ONE - of.yes, ..of };
-    let either = match condition.opcode() {
-        _ if depth == 0 => None,
-        Some(Opcode::XOR) if is(1, 1) => return opposite(chance(shapes, condition.operand(0), depth - 1)),
-        Some(Opcode::OR) => Some((0, 1)),
-        Some(Opcode::SELECT) if is(1, 1) => Some((0, 2)),
-        _ => None,
-    };
+    if shapes.shape(condition) == Shape::Varying
+        && let Some(holds) = borders::usual_way(shapes, condition)
+    {
+        return Chance { yes: if holds { ONE / 16 * 15 } else { ONE / 16 }, is_border: true };
+    }
     let both = match condition.opcode() {
         _ if depth == 0 => None,
         Some(Opcode::AND) => Some((0, 1)),
         Some(Opcode::SELECT) if is(2, 0) => Some((0, 1)),
         _ => None,
     };
-    if let Some((first, second)) = both.or(either) {
+    if let Some((first, second)) = both {
         let halves = [first, second].map(|index| condition.operand(index));
         let [first, second] = halves.map(|half| chance(shapes, half, depth - 1));
         // What all lanes share divides no vector.
         let is_border =
             halves.iter().zip([first, second]).all(|(half, chance)| chance.is_border || shapes.is_uniform(*half));
-        let yes = match either {
-            Some(_) => ONE - part(ONE - first.yes, ONE - second.yes).min(ONE),
-            None => part(first.yes, second.yes),
-        };
-        return Chance { yes, is_border };
+        return Chance { yes: part(first.yes, second.yes), is_border };
     }
     if is_question(condition) {
         return Chance { yes: ONE / 16 * 15, is_border: false };

@@ -1,7 +1,10 @@
 //! Borders: most vectors go through a copy without masks, and all items do what they do alone.
 
 use super::bodies::{FAILS, body};
-use super::{check, text_in_lanes};
+use super::{check, module, of_lanes, text_in_lanes};
+use crate::llvm::Opcode;
+use crate::passes::tests::context;
+use crate::spmd::vectorise;
 
 /// What a body with a border does for those inside, and for those at the border.
 fn bordered(conditions: &str) -> String {
@@ -57,6 +60,39 @@ fn what_most_vectors_run_has_no_masks() {
     {
         assert_eq!(wide_loads(conditions), 3, "{conditions}");
     }
+}
+
+#[test]
+fn a_body_is_as_it_was_once_its_vectors_are_made() {
+    for conditions in USUAL {
+        let context = context();
+        let (module, machine) = module(&context, &bordered(conditions));
+        let body = module.function("body").expect("a body");
+        let loads = || body.instructions().into_iter().filter(|instruction| instruction.is(Opcode::LOAD)).count();
+        let (n_loads, n_blocks) = (loads(), body.blocks().len());
+        for time in 1..=6 {
+            assert!(vectorise(&module, Some(&machine), body, of_lanes(4)).expect("passes").is_ok());
+            module.verify("vectorisation").unwrap_or_else(|error| panic!("{conditions}: {error}"));
+            assert_eq!(loads(), n_loads, "{conditions}");
+            // One before the branch for each question.
+            assert!(body.blocks().len() <= n_blocks + time, "{conditions}: {}", body.print());
+            assert!(!body.print().contains("oxisycl."), "{conditions}");
+        }
+    }
+}
+
+#[test]
+fn conditions_that_all_items_share_may_be_large() {
+    let step = |n: usize| {
+        let m = n + 1;
+        format!(
+            "%s{n} = and i1 %a{n}, %b{n}\n%a{m} = xor i1 %s{n}, %p\n%t{n} = or i1 %a{n}, %b{n}\n%b{m} = xor i1 %t{n}, %q\n"
+        )
+    };
+    let begin =
+        "%a0 = icmp ult i64 %n, 100\n%b0 = icmp ugt i64 %n, 3\n%p = icmp eq i64 %n, 65\n%q = icmp eq i64 %n, 66\n";
+    let steps: String = (0..40).map(step).collect();
+    check(&bordered(&format!("{begin}{steps}%far = icmp ugt i64 %x, 2\n%is = and i1 %a40, %far")));
 }
 
 #[test]
