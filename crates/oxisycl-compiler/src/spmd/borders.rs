@@ -129,8 +129,8 @@ pub(super) fn usual_way<'c>(shapes: &Shapes<'_, 'c>, condition: Value<'c>) -> Op
     [true, false].into_iter().find(is_usual)
 }
 
-/// Whether nearly all items of a row pass a check: positions are behind a small one, before one that is not, or not at a certain one. `None` where that can be or
-/// not, as behind a position that is not known.
+/// Whether nearly all items of a row pass a check: positions are behind a small one, before one that is not, or not at a certain one.
+/// `None` where nothing tells, as behind a position that is not known.
 fn passes(check: &Check<'_>) -> Option<bool> {
     match check {
         Check::Is(..) => None,
