@@ -129,7 +129,7 @@ pub(super) fn usual_way<'c>(shapes: &Shapes<'_, 'c>, condition: Value<'c>) -> Op
     [true, false].into_iter().find(is_usual)
 }
 
-/// Whether nearly all items of a row pass a check: positions are behind a small one, before one that is not, or not at a certain one.
+/// Whether nearly all items of a row pass a check. They are behind a small position, before one that is not small, or not at a certain one.
 /// `None` where nothing tells, as behind a position that is not known.
 fn passes(check: &Check<'_>) -> Option<bool> {
     match check {
