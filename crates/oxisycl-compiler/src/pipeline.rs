@@ -19,7 +19,7 @@ use crate::passes::{
     address_spaces, arena, atomics, bounds_check_merging, branch_correlation, builtins, by_value, cold_blocks,
     conversions, counters, cpu_features, early_exits, early_return, fast_math, float_atomics, float_policy,
     formatting_depth, frames, group_calls, idle_barriers, int128, libcalls, native, native_code, negations, overlap,
-    panics, private_atomics, private_memory, recursion, safe_gathers, specialization, strip_host_abi,
+    panics, private_atomics, private_memory, range_steps, recursion, safe_gathers, specialization, strip_host_abi,
     thread_coarsening, unrolling, x86,
 };
 use crate::spmd::item_loops::{self, Vectorisation};
@@ -204,6 +204,10 @@ pub(crate) const PASSES: &[Pass] = &[
             unit.run_llvm(SIMPLIFY_AGAIN)?;
         }
         Ok(())
+    }),
+    // Before passes that count the rounds of loops.
+    Pass::new("range-steps", Optimise, |unit| {
+        range_steps::decide_steps(&unit.module);
     }),
     // Not again: by then code of the library is part of the functions. What is linked later formats values.
     Pass::new("float-policy", Optimise, |unit| {

@@ -9,11 +9,10 @@ use crate::program::{build, functions};
 const FORMS: [&str; 3] = ["indices", "sums", "rows"];
 /// The loops there, and the most instructions for an element by each form, in PTX and in SPIR-V.
 ///
-/// Elements of columns cost the same by all forms. Along rows, indices cost more. The next number of a range is `n + (n < end)` where its end is found in
-/// the same step. LLVM does not see that it is `n + 1` on the way on. So the index stays one that is checked in the loop, and products by indices
-/// are not unrolled.
+/// Elements cost the same by all forms. Products by indices alone check in the loop: how many rows the second factor has is not how many columns the
+/// first one has. So they are not unrolled in PTX.
 const LOOPS: [(&str, [usize; 3], [usize; 3]); 3] =
-    [("product", [13, 12, 5], [23, 23, 21]), ("line", [9, 9, 3], [13, 13, 11]), ("planes", [10, 10, 10], [16, 16, 16])];
+    [("product", [11, 11, 5], [21, 21, 21]), ("line", [3, 3, 3], [11, 11, 11]), ("planes", [5, 5, 5], [14, 14, 14])];
 
 /// Some instructions that run one after the other.
 #[derive(Default, Debug)]

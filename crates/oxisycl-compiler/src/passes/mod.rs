@@ -36,6 +36,7 @@ pub(crate) mod panic_names;
 pub(crate) mod panics;
 pub(crate) mod private_atomics;
 pub(crate) mod private_memory;
+pub(crate) mod range_steps;
 pub(crate) mod recursion;
 pub(crate) mod safe_gathers;
 pub(crate) mod specialization;
