@@ -18,7 +18,7 @@ const SYMBOL: [&str; 2] = ["__oxisycl_native_", "_k1_native_failing_"];
 const HAVE: [&str; 10] =
     ["beyond", "failing", "fused", "groups", "iterated", "library", "outside", "paired", "plane", "tallied"];
 /// The kernels with native code for a level by default: it makes a difference for them.
-const BY_DEFAULT: [&str; 7] = ["beyond", "fused", "groups", "library", "paired", "plane", "tallied"];
+const BY_DEFAULT: [&str; 6] = ["beyond", "fused", "groups", "paired", "plane", "tallied"];
 /// The kernels whose work-items run in the lanes of vectors.
 const IN_LANES: [&str; 7] = ["beyond", "fused", "groups", "iterated", "paired", "plane", "tallied"];
 

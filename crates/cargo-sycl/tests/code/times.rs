@@ -35,6 +35,7 @@ const ELSEWHERE: &[&str] = &[
     "private-integers",
     "private-memory",
     "private-phis",
+    "safe-gathers",
     "scalarise",
     "spirv-specialization",
     "wide-masks",
@@ -78,7 +79,7 @@ fn rows<'t>(messages: &'t str, target: &str, crate_name: &str) -> BTreeMap<&'t s
 
 /// What native code in lanes goes through.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-const NATIVE: [&str; 12] = [
+const NATIVE: [&str; 13] = [
     "call-graph",
     "drop-statics",
     "drop-types",
@@ -90,6 +91,7 @@ const NATIVE: [&str; 12] = [
     "link",
     "llvm-optimise",
     "native-code",
+    "safe-gathers",
     "wide-masks",
 ];
 
